@@ -34,7 +34,7 @@ use rustix::io::Errno;
 
 use super::info::put;
 use super::kind::TraceKind;
-use super::snapshot::Seen;
+use super::snapshot::LastSnapshot;
 use crate::kernel::counters::{Counter, Counters};
 use crate::kernel::ring::{self, AuxRing, Clock, Ring};
 use crate::kernel::{Kernel, RingKey};
@@ -76,10 +76,10 @@ impl std::fmt::Display for Mode {
 
 impl Mode {
     fn of(config: &Config, plan: &Plan) -> Self {
-        match &config.aux.snapshot {
-            Some(text) => {
+        match config.aux.snapshots {
+            Some(snapshots) => {
                 let size = usize::try_from(plan.snapshot_size).unwrap_or(usize::MAX);
-                Self::Snapshot { size, at_end: text.starts_with('e') }
+                Self::Snapshot { size, at_end: snapshots.at_end }
             }
             None if plan.events.iter().any(|event| event.attr.aux_sample_size > 0) => Self::Sample,
             None => Self::Full,
@@ -118,7 +118,7 @@ struct Area {
     cpu: Cpu,
     /// Bytes that trace is cut to multiples of ([`TraceKind::unit`]).
     unit: usize,
-    seen: Seen,
+    seen: LastSnapshot,
 }
 
 /// Bytes of an AUXTRACE record without its trace.
@@ -403,7 +403,7 @@ fn map_all<K: Kernel>(
         let writers = writers.remove(&counters.ring_of(owner)).unwrap_or_default();
         let cpu = owner.place.cpu;
         let tid = if cpu.is_some() { first } else { owner.place.thread.map_or(Tid::ANY, Tid) };
-        let seen = Seen::nothing(&area);
+        let seen = LastSnapshot::nothing(&area);
         let cpu = cpu.map_or(Cpu::ANY, Cpu);
         all.push(Area { ring: area, writers, idx, tid, cpu, unit, seen });
     }

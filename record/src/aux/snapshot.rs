@@ -13,13 +13,13 @@ const KEPT: usize = 64 << 10;
 
 /// State at the last snapshot.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct LastSnapshot {
     head: u64,
     /// Bytes before the head.
     kept: Vec<u8>,
 }
 
-impl Seen {
+impl LastSnapshot {
     /// Returns the state of a newly mapped area.
     pub(super) fn nothing(ring: &AuxRing) -> Self {
         Self { head: 0, kept: vec![0; KEPT.min(ring.size() / 4)] }

@@ -3,7 +3,7 @@
 //! First the fields common to all events, then the contents of samples, then the event's own terms,
 //! which override flags.
 
-use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
+use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType, SwEvent};
 use recrep_format::attr::Attr;
 
 use super::context::Context;
@@ -20,7 +20,8 @@ use crate::plan::config::Only;
 use AttrFlags as F;
 use SampleType as S;
 
-pub(super) fn of(
+/// Returns the attr of an event that the user asks for.
+pub(super) fn from_spec(
     spec: &EventSpec,
     group: Group,
     context: &Context<'_>,
@@ -37,7 +38,7 @@ pub(super) fn of(
         branches(&mut attr, spec, context);
     }
     attr.flags.set(F::DISABLED, group.leads);
-    attr.flags.set(F::ENABLE_ON_EXEC, group.leads && context.starts_on_exec());
+    attr.flags.set(F::ENABLE_ON_EXEC, group.leads && context.starts_on_exec);
     only(&mut attr, context.config.only);
     terms(&mut attr, spec, context, notes)?;
     if let Some(wanted) = context.config.sample.period {
@@ -46,9 +47,10 @@ pub(super) fn of(
     Ok(attr)
 }
 
-/// Returns the attr of a dummy that rec adds for the side-band.
-pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
-    let mut attr = base(spec, Group { members: 1, leads: true }, context);
+/// Returns the attr of the dummies that rec adds for the side-band.
+pub(super) fn of_dummy(context: &Context<'_>) -> Attr {
+    let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, SwEvent::DUMMY.0);
+    let mut attr = base(&spec, Group { members: 1, leads: true }, context);
     // With a period, as in frequency mode the kernel would run timers for it.
     context.rates.of(Some(1)).set(&mut attr);
     attr.sample_type.set(S::PERIOD, attr.flags.contains(F::FREQ));
@@ -63,6 +65,8 @@ pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
         S::PERIOD,
         context.config.sample.period.unwrap_or(attr.sample_type.contains(S::PERIOD)),
     );
+    // Side-band records must not be overwritten.
+    attr.flags -= F::WRITE_BACKWARD;
     attr
 }
 
@@ -111,7 +115,7 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         flags: event.flags | F::SAMPLE_ID_ALL,
         ..event
     };
-    attr.flags.set(F::INHERIT, inherits(context));
+    attr.flags.set(F::INHERIT, context.inherits);
     attr.flags.set(F::WRITE_BACKWARD, config.rings.overwrite);
     attr.sample_type.set(S::RAW | S::PERIOD, spec.raw);
     if group::samples_for_all(spec) {
@@ -130,11 +134,6 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         attr.clockid = clock;
     }
     attr
-}
-
-/// Returns whether threads and children that come are counted too.
-pub(super) fn inherits(context: &Context<'_>) -> bool {
-    !context.config.no_inherit && !context.config.per_thread
 }
 
 /// Returns the default period of events that are sampled one by one.
@@ -197,11 +196,11 @@ fn callchain(
     attr.sample_type |= S::CALLCHAIN;
     let depth = spec.terms.max_stack.or(if own.is_none() { asked.max_stack } else { None });
     attr.sample_max_stack =
-        depth.map_or(0, |depth| within(depth, context.machine.max_stack, notes));
+        depth.map_or(0, |depth| limited(depth, context.machine.max_stack, notes));
     attr.flags
         .set(F::EXCLUDE_CALLCHAIN_USER, function || asked.callchain_only == Some(Only::Kernel));
     attr.flags.set(F::EXCLUDE_CALLCHAIN_KERNEL, asked.callchain_only == Some(Only::User));
-    let chain = unwinding::settled(chain, attr, spec, context, notes)?;
+    let chain = unwinding::choose_callchain(chain, attr, spec, context, notes)?;
     let chain = match (chain, spec.terms.stack_size) {
         (Callchain::Dwarf { .. }, Some(stack_size)) => Callchain::Dwarf { stack_size },
         _ => chain,
@@ -255,7 +254,7 @@ fn asked_kernel_only(context: &Context<'_>) -> bool {
 }
 
 /// Limits a depth to the kernel's maximum, with a note.
-fn within(depth: u16, most: u16, notes: &mut Notes) -> u16 {
+fn limited(depth: u16, most: u16, notes: &mut Notes) -> u16 {
     if depth > most {
         notes.add(format!(
             "callchains have at most {most} frames instead of {depth}, because of \
@@ -267,9 +266,7 @@ fn within(depth: u16, most: u16, notes: &mut Notes) -> u16 {
 
 fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
     let (asked, arch) = (&context.config.sample, context.machine.arch);
-    let dummy =
-        attr.kind == EventType::SOFTWARE && attr.config == recrep_format::abi::SwEvent::DUMMY.0;
-    if dummy {
+    if attr.kind == EventType::SOFTWARE && attr.config == SwEvent::DUMMY.0 {
         return;
     }
     if let Some(mask) = asked.regs_intr {
@@ -299,8 +296,7 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
 fn branches(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
     if let Some(filters) = context.config.sample.branches {
         // Dummies count nothing, so they have no branches.
-        attr.sample_type
-            .set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::SwEvent::DUMMY.0));
+        attr.sample_type.set(S::BRANCH_STACK, !spec.is_software(SwEvent::DUMMY.0));
         attr.branch_sample_type = filters;
     }
 }

@@ -1,29 +1,24 @@
 //! AUX area tracing: settings for events that write to an AUX area.
 //!
-//! The area's size, snapshots, and AUX data in samples of other events; and the side-band records
-//! that decoders need: context switches, and changes of the kernel's code (text_poke).
+//! AUX data in samples of other events, and the side-band records that decoders need: context
+//! switches, and changes of the kernel's code (text_poke). Sizes are in [`super::rings`].
 
 use recrep_format::abi::{AttrFlags, SampleType};
 
 use super::context::Context;
 use super::event::PlannedEvent;
-use super::notes::Notes;
-use super::rings;
 use crate::event::EventSpec;
 use crate::messages::error::{Error, Result};
-use crate::plan::config::RingSize;
 use crate::tasks::Target;
 
 /// Requirements of AUX areas for the rest of the plan.
 #[derive(Debug, Default)]
 pub(super) struct AuxPlan {
-    /// Pages in each area; 0 without areas.
-    pub(super) pages: usize,
-    /// Bytes in a snapshot; 0 without snapshots.
-    pub(super) snapshot_size: u64,
-    /// `true` if rings must be smaller, as they share the limit on locked memory with the area.
-    pub(super) small_rings: bool,
-    /// `true` if a dummy must carry the side-band.
+    /// Largest number of bytes of AUX data in a sample.
+    pub(super) sampled: u32,
+    /// `true` if rec must be woken when a quarter of an area is full.
+    pub(super) wakes: bool,
+    /// `true` if there are areas, so that a dummy must carry the side-band.
     pub(super) wants_tracker: bool,
     /// `true` if that dummy must be enabled before the command runs.
     pub(super) immediate: bool,
@@ -35,9 +30,6 @@ pub(super) struct AuxPlan {
     pub(super) text_poke: bool,
 }
 
-/// Default sizes of an area, without and with a limit on locked memory.
-const DEFAULT_AREA: u64 = 4 << 20;
-const SMALL_AREA: u64 = 128 << 10;
 /// Maximum bytes of AUX data in a sample, so that the record stays below 64 KiB.
 const MOST_IN_SAMPLE: u32 = 60 << 10;
 
@@ -57,21 +49,24 @@ pub(super) fn arrange(
     events: &mut [PlannedEvent],
     specs: &[EventSpec],
     context: &Context<'_>,
-    notes: &mut Notes,
 ) -> Result<AuxPlan> {
     regroup(events, specs);
-    let sampled = samples(events, specs, context)?;
+    let sampled = sample_areas(events, specs, context)?;
     let Some(index) = events.iter().position(|event| event.has_aux) else {
         return without(context);
     };
     let name =
         specs.get(index).and_then(|spec| spec.pmu.as_ref()).map_or("", |pmu| pmu.name.as_str());
     refuse(name, context)?;
-    let mut area = sizes(sampled, context, notes)?;
-    area.wants_tracker = true;
-    let full = context.config.aux.snapshot.is_none() && sampled == 0;
+    let is_read = context.config.aux.snapshots.is_none() && sampled == 0;
+    let mut area = AuxPlan {
+        sampled,
+        wakes: is_read && name == "intel_pt",
+        wants_tracker: true,
+        ..AuxPlan::default()
+    };
     for event in events.iter_mut().filter(|event| event.has_aux) {
-        set_up(event, name, if full { area.pages } else { 0 }, context);
+        set_up(event, name, context);
         if sampled > 0 && name == "intel_pt" && event.attr.config & PT_PSB_PERIOD == PT_PSB_USUAL {
             // AUX data in a sample is short, and cannot be decoded before the first such packet.
             event.attr.config &= !PT_PSB_PERIOD;
@@ -84,7 +79,7 @@ pub(super) fn arrange(
 }
 
 fn without(context: &Context<'_>) -> Result<AuxPlan> {
-    let flag = match context.config.aux.snapshot {
+    let flag = match context.config.aux.snapshots {
         Some(_) => "-S",
         None if context.config.rings.aux.is_some() => "-m ,SIZE",
         None => return Ok(AuxPlan::default()),
@@ -131,7 +126,11 @@ fn regroup(events: &mut [PlannedEvent], specs: &[EventSpec]) {
 }
 
 /// Sets up the events whose samples have AUX data. Returns the largest size of the data.
-fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'_>) -> Result<u32> {
+fn sample_areas(
+    events: &mut [PlannedEvent],
+    specs: &[EventSpec],
+    context: &Context<'_>,
+) -> Result<u32> {
     let areas: Vec<bool> = events.iter().map(|event| event.has_aux).collect();
     let mut most = 0;
     for (event, spec) in events.iter_mut().zip(specs) {
@@ -170,55 +169,11 @@ fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'
     Ok(most)
 }
 
-/// Returns the sizes of the areas and snapshots.
-fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPlan> {
-    let page = context.machine.page_size as u64;
-    let unlimited = context.machine.privileged || context.machine.paranoid < 0;
-    let asked = context.config.rings.aux;
-    let snapshot = context.config.aux.snapshot_size();
-    let fitting = |bytes: u64| RingSize::Bytes(bytes.max(page).next_power_of_two());
-    let size = match (asked, snapshot) {
-        (Some(size), _) => size,
-        (None, Some(bytes)) if bytes > 0 => fitting(bytes),
-        (None, _) if sampled > 0 => fitting(sampled.into()),
-        (None, _) => RingSize::Bytes(if unlimited { DEFAULT_AREA } else { SMALL_AREA }.max(page)),
-    };
-    let pages = rings::rounded(size, "-m", page, notes)?;
-    let bytes = (pages as u64).saturating_mul(page);
-    let least = if snapshot.is_some() || sampled > 0 { 4 << 10 } else { 8 << 10 };
-    if bytes < least {
-        return Err(Error::Usage(format!(
-            "-m: the AUX area is too small; give it at least {}K",
-            least >> 10
-        )));
-    }
-    let snapshot_size = match snapshot {
-        Some(0) => bytes,
-        Some(asked) => asked,
-        None => 0,
-    };
-    if snapshot_size.max(sampled.into()) > bytes {
-        return Err(Error::Usage(format!(
-            "-S, --aux-sample: {} bytes exceed the AUX area ({bytes} bytes); enlarge it with -m \
-             ,SIZE",
-            snapshot_size.max(sampled.into())
-        )));
-    }
-    Ok(AuxPlan {
-        pages,
-        snapshot_size,
-        small_rings: asked.is_none() && !unlimited,
-        ..AuxPlan::default()
-    })
-}
-
-fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<'_>) {
+fn set_up(event: &mut PlannedEvent, name: &str, context: &Context<'_>) {
     let attr = &mut event.attr;
     if name == "intel_pt" {
         // Guests are traced along with the host, unless they trace themselves.
         attr.flags.set(AttrFlags::EXCLUDE_GUEST, context.machine.guests_trace);
-        let quarter = (pages as u64).saturating_mul(context.machine.page_size as u64) / 4;
-        attr.aux_watermark = u32::try_from(quarter).unwrap_or(u32::MAX);
     }
     let per_cpu = !context.config.per_thread;
     if name.starts_with("cs_etm") && per_cpu {

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::messages::Verbosity;
 use crate::tasks::Target;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Events; empty for the default event.
     pub events: Vec<EventSpec>,
@@ -192,16 +192,6 @@ pub enum RingSize {
     Bytes(u64),
 }
 
-impl RingSize {
-    /// Returns the size in bytes, with pages of this size.
-    pub fn bytes(self, page_size: usize) -> u64 {
-        match self {
-            Self::Pages(pages) => pages.saturating_mul(page_size as u64),
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-}
-
 /// The rings and how they are drained.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rings {
@@ -214,7 +204,7 @@ pub struct Rings {
     /// Synthesized records are written at the end instead of the beginning (`--tail-synthesize`).
     pub tail_synthesize: bool,
     /// Minimum bytes in a ring to drain it (`--mmap-flush`).
-    pub flush: Option<RingSize>,
+    pub flush: Option<usize>,
     /// Every record wakes rec (`--no-buffering`).
     pub no_buffering: bool,
     /// The niceness of what drains (`--nice`); none: the lowest where rings are full soon, else as
@@ -270,26 +260,24 @@ pub enum Affinity {
 }
 
 /// AUX area tracing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aux {
-    /// Record only snapshots, on SIGUSR2 (`-S`), with perf's options: a size, and `e` for a
-    /// snapshot at the end.
-    pub snapshot: Option<String>,
+    /// Record only snapshots, on SIGUSR2 (`-S`).
+    pub snapshots: Option<Snapshots>,
     /// Bytes of AUX data in samples (`--aux-sample`).
     pub sample: Option<u32>,
 }
 
-impl Aux {
-    /// Returns the size of snapshots (`-S`), or 0 for the whole area; `None` without snapshots.
-    pub fn snapshot_size(&self) -> Option<u64> {
-        let text = self.snapshot.as_deref()?;
-        let size = text.strip_prefix('e').unwrap_or(text);
-        let hexadecimal = size.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
-        Some(hexadecimal.unwrap_or_else(|| size.parse()).unwrap_or(0))
-    }
+/// Snapshots of AUX areas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshots {
+    /// Bytes of a snapshot; 0 for the whole area.
+    pub size: u64,
+    /// Take one at the end, too.
+    pub at_end: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputOptions {
     /// File to write; `-` is standard output, in pipe mode.
     pub path: PathBuf,

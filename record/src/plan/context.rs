@@ -12,11 +12,21 @@ pub(super) struct Context<'a> {
     pub(super) rates: Rates,
     /// `true` if counters count whole CPUs.
     pub(super) system: bool,
+    /// `true` if the command's exec starts counting.
+    pub(super) starts_on_exec: bool,
+    /// `true` if future threads and children are counted too.
+    pub(super) inherits: bool,
 }
 
-impl Context<'_> {
-    /// Returns whether the command's exec starts counting.
-    pub(super) fn starts_on_exec(&self) -> bool {
-        self.config.target == Target::Command && self.config.delay == Delay::None
+impl<'a> Context<'a> {
+    pub(super) fn new(config: &'a Config, machine: &'a Machine, rates: Rates) -> Self {
+        Self {
+            config,
+            machine,
+            rates,
+            system: config.target == Target::System,
+            starts_on_exec: config.target == Target::Command && config.delay == Delay::None,
+            inherits: !config.no_inherit && !config.per_thread,
+        }
     }
 }

@@ -3,8 +3,9 @@
 
 use recrep_format::abi::{AttrFlags, ReadFormat, SampleType};
 
+use super::event::PlannedEvent;
 use super::group::Group;
-use super::{Plan, attr, inheritance, placed, planned};
+use super::{Plan, attr, inheritance, own_cpus};
 use crate::event::EventSpec;
 use crate::event::spec::Terms;
 use crate::messages::error::{Error, Result};
@@ -19,7 +20,7 @@ pub(crate) struct Counting {
     pub system: bool,
     /// Threads have a counter for each CPU, not one for all.
     pub by_cpu: bool,
-    /// Threads and children that come are counted too.
+    /// Future threads and children are counted too.
     pub inherits: bool,
     /// The command's exec starts the counters.
     pub starts_on_exec: bool,
@@ -37,8 +38,8 @@ pub(crate) fn plan(
     for (index, spec) in specs.iter().enumerate() {
         refuse_sampling(spec)?;
         let group = Group::of(specs, index);
-        let mut event = planned(spec, attr::counted(spec));
-        event.cpus = placed(spec, &counting.cpus)?;
+        let mut event = PlannedEvent::from_spec(spec, attr::counted(spec));
+        event.cpus = own_cpus(spec, &counting.cpus)?;
         event.cgroup = cgroups.get(index).cloned().flatten();
         let by_task = !counting.system && !event.system_wide && event.cgroup.is_none();
         let attr = &mut event.attr;
@@ -52,7 +53,7 @@ pub(crate) fn plan(
         let on_exec = group.leads && by_task && counting.starts_on_exec;
         attr.flags.set(AttrFlags::ENABLE_ON_EXEC, on_exec);
         attr::only(attr, counting.only);
-        inheritance::settle(&mut event, counting.system)?;
+        inheritance::restrict(&mut event, counting.system)?;
         events.push(event);
     }
     Ok(Plan {

@@ -3,7 +3,7 @@
 use recrep_format::abi::{AttrFlags, EventType, SwEvent};
 use recrep_format::attr::Attr;
 
-use crate::event::Probe;
+use crate::event::{EventSpec, Probe};
 
 /// Length of the attrs that rec passes to the kernel and writes: `PERF_ATTR_SIZE_VER7`, the longest
 /// that perf 6.1 can read. It has every field that rec sets except `config3` and `config4`.
@@ -57,6 +57,34 @@ pub struct PlannedEvent {
 }
 
 impl PlannedEvent {
+    /// Returns an event of the user's, with this attr.
+    pub(super) fn from_spec(spec: &EventSpec, attr: Attr) -> Self {
+        Self {
+            name: spec.name.clone(),
+            modifiers: spec.suffix(),
+            family: spec.family.clone(),
+            attr,
+            max_precise: spec.modifiers.max_precise,
+            guests_named: spec.modifiers.guest || spec.modifiers.host,
+            leader: spec.leader,
+            filter: spec.filter.clone(),
+            pmu: spec.pmu.as_ref().map(|pmu| pmu.name.clone()),
+            has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
+            system_wide: spec.pmu.as_ref().is_some_and(|pmu| pmu.uncore),
+            weak: spec.modifiers.weak,
+            unit: spec.unit.clone(),
+            scale: spec.scale.clone(),
+            tracepoint: spec.tracepoint.clone(),
+            probe: spec.probe.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns a dummy, which counts nothing and carries side-band records.
+    pub(super) fn dummy(attr: Attr) -> Self {
+        Self { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..Self::default() }
+    }
+
     /// Returns the name with modifiers, as in the file.
     pub fn full_name(&self) -> String {
         let colon = if self.modifiers.is_empty() || self.name.ends_with('/') { "" } else { ":" };
@@ -68,7 +96,7 @@ impl PlannedEvent {
         self.full_name() == name || self.name == name
     }
 
-    /// Returns whether threads and children that come are counted by it.
+    /// Returns whether it counts future threads and children too.
     pub fn inherits(&self) -> bool {
         self.attr.flags.contains(AttrFlags::INHERIT)
             || self.probe.as_ref().is_some_and(|probe| probe.inherits)

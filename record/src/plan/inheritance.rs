@@ -15,10 +15,10 @@ use recrep_format::abi::{AttrFlags, EventType};
 use super::event::PlannedEvent;
 use crate::messages::error::{Error, Result};
 
-/// Takes inheritance away from the attr of a probe, and notes whether a tracepoint must have it.
-/// `system`: counters count whole CPUs.
-pub(super) fn settle(event: &mut PlannedEvent, system: bool) -> Result<()> {
-    // Counters of whole CPUs have nobody to inherit them.
+/// Takes inheritance away from the attr of a probe, and notes whether a tracepoint must have it;
+/// `system` if counters count whole CPUs.
+pub(super) fn restrict(event: &mut PlannedEvent, system: bool) -> Result<()> {
+    // Per-CPU counters are never inherited.
     let by_task = !system && event.cgroup.is_none() && !event.system_wide;
     let inherits = event.attr.flags.contains(AttrFlags::INHERIT) && by_task;
     if let Some(probe) = &mut event.probe {

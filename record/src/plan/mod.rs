@@ -2,16 +2,22 @@
 //! machine to a [`Plan`].
 //!
 //! ```text
-//!  Config ─┬─ rate ──────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
-//!  Machine ┤  attr ──────▶ one attr for each event         (perf's evsel__config, rule by rule)
-//!          ├─ group ─────▶ leaders, leader sampling (:S)
-//!          ├─ inheritance ▶ what the kernel cannot let children inherit: probes, breakpoints in the kernel
-//!          ├─ off_cpu ───▶ context switches, each sampled
-//!          ├─ unwinding ─▶ whose stacks are copied to be unwound, and how much of them
-//!          ├─ tracking ──▶ event that carries the side-band: the first one, or a dummy
-//!          ├─ aux ───────▶ settings for events with an AUX area
-//!          └─ rings ─────▶ sizes, and watermarks
+//!  Config, Machine
+//!    │ off_cpu ─────▶ specs: context switches, each sampled (--off-cpu)
+//!    │ rate ────────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
+//!    │ attr ────────▶ one attr for each event         (perf's evsel__config, rule by rule)
+//!    │ inheritance ─▶ what the kernel cannot let children inherit: probes, breakpoints in the kernel
+//!    │ group ───────▶ leaders, leader sampling (:S)
+//!    │ off_cpu ─────▶ cgroup of the switches
+//!    │ aux ─────────▶ settings for events with an AUX area
+//!    │ tracking ────▶ event that carries the side-band: the first one, or a dummy
+//!    │ unwinding ───▶ whose stacks are copied to be unwound, and how much of them
+//!    │ rings ───────▶ sizes, then watermarks
+//!    ▼
+//!  Plan
 //! ```
+//!
+//! Each step needs what those before it have settled.
 //!
 //! `counting` is the plan of `rec stat`, whose counters have no rings.
 //!
@@ -42,14 +48,12 @@ mod tests;
 mod tracking;
 pub(crate) mod unwinding;
 
-use recrep_format::attr::Attr;
-
 use crate::event::{self as event_specs, EventSpec};
 use crate::machine::Machine;
 use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
-use crate::tasks::{Target, ranges};
+use crate::tasks::ranges;
 use context::Context;
 use group::Group;
 use notes::Notes;
@@ -104,36 +108,33 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         named => named.to_vec(),
     };
     let asked = specs.len();
-    off_cpu::add(&mut specs, config, &mut notes);
-    let rates = Rates::new(config, machine, &mut notes)?;
-    let context = Context { config, machine, rates, system: config.target == Target::System };
+    off_cpu::sample_switches(&mut specs, config, &mut notes);
+    let context = Context::new(config, machine, Rates::new(config, machine, &mut notes)?);
+    let dummy = PlannedEvent::dummy(attr::of_dummy(&context));
     let mut events = Vec::new();
     for (index, spec) in specs.iter().enumerate() {
         let group = Group::of(&specs, index);
-        let mut event = planned(spec, attr::of(spec, group, &context, &mut notes)?);
-        event.cpus = placed(spec, &cpus)?;
+        let attr = attr::from_spec(spec, group, &context, &mut notes)?;
+        let mut event = PlannedEvent::from_spec(spec, attr);
+        event.cpus = own_cpus(spec, &cpus)?;
         event.cgroup = config.cgroups.get(index).cloned().flatten();
-        inheritance::settle(&mut event, context.system)?;
-        if index >= asked {
-            off_cpu::place(&mut event, config)?;
-        }
+        inheritance::restrict(&mut event, context.system)?;
         events.push(event);
     }
     group::lead(&mut events, &specs);
-    let area = aux::arrange(&mut events, &specs, &context, &mut notes)?;
-    let switches_carried = off_cpu::carry_switches(&mut events, config);
-    let unwinds = unwinding::size(&mut events, &specs, &cpus, &context, &mut notes)?;
-    tracking::add(&mut events, &area, switches_carried, &context);
-    let default = rings::default_size(area.small_rings, unwinds, &context);
-    let ring_pages = rings::data_pages(config.rings.data, default, machine, &mut notes)?;
-    rings::wake(&mut events, ring_pages, unwinds, config, machine);
+    let switches_carried = off_cpu::share_cgroup(&mut events, asked, config)?;
+    let area = aux::arrange(&mut events, &specs, &context)?;
+    tracking::choose(&mut events, &area, switches_carried, &dummy, &context);
+    let unwinds = unwinding::size_copies(&mut events, &specs, &cpus, &context, &mut notes);
+    let sizes = rings::sizes(&area, unwinds, &context, &mut notes)?;
+    rings::set_watermarks(&mut events, &area, sizes, unwinds, &context);
     Ok(Plan {
         per_thread: config.per_thread,
         events,
         cpus,
-        ring_pages,
-        aux_pages: area.pages,
-        snapshot_size: area.snapshot_size,
+        ring_pages: sizes.ring_pages,
+        aux_pages: sizes.area_pages,
+        snapshot_size: sizes.snapshot,
         notes: notes.0,
     })
 }
@@ -152,30 +153,8 @@ fn default_events(machine: &Machine, cpus: &[u32]) -> Vec<EventSpec> {
     events
 }
 
-fn planned(spec: &EventSpec, attr: Attr) -> PlannedEvent {
-    PlannedEvent {
-        name: spec.name.clone(),
-        modifiers: spec.suffix(),
-        family: spec.family.clone(),
-        attr,
-        max_precise: spec.modifiers.max_precise,
-        guests_named: spec.modifiers.guest || spec.modifiers.host,
-        leader: spec.leader,
-        filter: spec.filter.clone(),
-        pmu: spec.pmu.as_ref().map(|pmu| pmu.name.clone()),
-        has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
-        system_wide: spec.pmu.as_ref().is_some_and(|pmu| pmu.uncore),
-        weak: spec.modifiers.weak,
-        unit: spec.unit.clone(),
-        scale: spec.scale.clone(),
-        tracepoint: spec.tracepoint.clone(),
-        probe: spec.probe.clone(),
-        ..PlannedEvent::default()
-    }
-}
-
 /// Returns the CPUs of an event, if its PMU restricts them.
-fn placed(spec: &EventSpec, cpus: &[u32]) -> Result<Option<Vec<u32>>> {
+fn own_cpus(spec: &EventSpec, cpus: &[u32]) -> Result<Option<Vec<u32>>> {
     let Some(own) = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref()) else { return Ok(None) };
     let both: Vec<u32> = cpus.iter().filter(|cpu| own.contains(cpu)).copied().collect();
     if both.is_empty() {

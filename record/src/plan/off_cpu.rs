@@ -13,9 +13,9 @@ use crate::plan::config::{Config, Only};
 /// Maximum bytes of the stack to copy at a switch: there may be a million of them in a second.
 const MOST_COPIED: u32 = 4 << 10;
 
-/// Has every context switch sampled: by the user's own event where there is one, else by one that
-/// is added.
-pub(super) fn add(specs: &mut Vec<EventSpec>, config: &Config, notes: &mut Notes) {
+/// Makes every context switch a sample: of the user's own event if there is one, else of an event
+/// that it adds.
+pub(super) fn sample_switches(specs: &mut Vec<EventSpec>, config: &Config, notes: &mut Notes) {
     if !config.off_cpu {
         return;
     }
@@ -58,29 +58,30 @@ fn spec(config: &Config) -> EventSpec {
     spec
 }
 
-/// Counts an event that was added in the cgroup of the others (`-G`).
-pub(super) fn place(event: &mut PlannedEvent, config: &Config) -> Result<()> {
-    event.off_cpu = true;
-    let mut cgroups = config.cgroups.iter();
-    event.cgroup = cgroups.next().cloned().flatten();
-    if cgroups.any(|other| *other != event.cgroup) {
-        return Err(Error::Usage(
-            "--off-cpu: all events must be counted in the same cgroup; name one with -G after the \
-             last -e, or record each cgroup on its own"
-                .to_owned(),
-        ));
+/// Counts the event that was added (those from `asked` on) in the cgroup of the others (`-G`), and
+/// lets it carry the SWITCH records there: the tracking event would report every thread. Returns
+/// whether it carries them.
+pub(super) fn share_cgroup(
+    events: &mut [PlannedEvent],
+    asked: usize,
+    config: &Config,
+) -> Result<bool> {
+    for added in events.iter_mut().skip(asked) {
+        added.off_cpu = true;
+        let mut cgroups = config.cgroups.iter();
+        added.cgroup = cgroups.next().cloned().flatten();
+        if cgroups.any(|other| *other != added.cgroup) {
+            return Err(Error::Usage(
+                "--off-cpu: all events must be counted in the same cgroup; name one with -G after \
+                 the last -e, or record each cgroup on its own"
+                    .to_owned(),
+            ));
+        }
     }
-    Ok(())
-}
-
-/// Has the event of a cgroup carry the SWITCH records, as the one that tracks would tell of all
-/// threads. Returns whether it does.
-pub(super) fn carry_switches(events: &mut [PlannedEvent], config: &Config) -> bool {
-    let in_cgroup =
-        |event: &&mut PlannedEvent| event.cgroup.is_some() && event.is_context_switches();
-    let Some(event) = events.iter_mut().find(in_cgroup).filter(|_| config.off_cpu) else {
-        return false;
+    let carries = |event: &&mut PlannedEvent| event.cgroup.is_some() && event.is_context_switches();
+    let Some(event) = events.iter_mut().find(carries).filter(|_| config.off_cpu) else {
+        return Ok(false);
     };
     event.attr.flags |= AttrFlags::CONTEXT_SWITCH;
-    true
+    Ok(true)
 }

@@ -11,13 +11,12 @@ use recrep_unwind::Machine;
 use super::context::Context;
 use super::event::PlannedEvent;
 use super::notes::Notes;
-use super::rings;
+use super::rings::{self, RingOfCopies};
 use crate::event::EventSpec;
 use crate::event::sampling::{Callchain, Rate};
 use crate::machine::registers::Arch;
 use crate::messages::error::{Error, Result};
-use crate::plan::config::{Only, RingSize};
-use crate::tasks::Target;
+use crate::plan::config::Only;
 
 /// Sizes of copies, largest first: 32 KiB have the whole stack of nearly all samples.
 const SIZES: [u32; 4] = [32 << 10, 16 << 10, 8 << 10, 4 << 10];
@@ -51,9 +50,8 @@ pub(super) fn registers(arch: Arch) -> u64 {
     machine(arch).map_or(0, Machine::sampled_registers)
 }
 
-/// Decides for an event how its callchains are found: one that would be unwound may have to be left
-/// to the kernel.
-pub(super) fn settled(
+/// Returns how an event's callchains are found: the kernel may have to do what would be unwound.
+pub(super) fn choose_callchain(
     chain: Callchain,
     attr: &Attr,
     spec: &EventSpec,
@@ -66,7 +64,7 @@ pub(super) fn settled(
         Callchain::Unwind { .. } => true,
         other => return Ok(other),
     };
-    // There is nothing to unwind, and nothing to tell.
+    // There is nothing to unwind, so no note is due.
     let is_idle = sample.none || spec.is_software(SwEvent::DUMMY.0);
     if is_idle || sample.callchain_only == Some(Only::Kernel) {
         return Ok(Callchain::Fp);
@@ -99,33 +97,20 @@ pub(super) fn settled(
     Ok(Callchain::Fp)
 }
 
-/// Chooses how many bytes of the stack are copied, where it was not said: the most with which a
-/// ring holds samples for long enough, and all CPUs together do not copy too much. Returns whether
-/// any event is unwound.
-pub(super) fn size(
+/// Chooses how many bytes of the stack are copied where the user does not say. Returns whether any
+/// event is unwound.
+pub(super) fn size_copies(
     events: &mut [PlannedEvent],
     specs: &[EventSpec],
     cpus: &[u32],
     context: &Context<'_>,
     notes: &mut Notes,
-) -> Result<bool> {
+) -> bool {
+    let unwound = events.iter().filter(|event| is_unwound(&event.attr));
+    let samples = unwound.filter_map(|event| event.attr.frequency()).sum::<u64>();
     let beside_aux = events.iter().any(|event| event.has_aux);
-    let ring = match context.config.rings.data {
-        Some(size) => RingSize::bytes(size, context.machine.page_size),
-        None => rings::default_size(beside_aux, true, context),
-    };
-    let is_limited = context.config.rings.data.is_none() && ring < rings::RING_OF_STACKS;
-    let held = if is_limited { HELD_AT_LEAST } else { HELD };
-    let unwound = || events.iter().filter(|event| is_unwound(&event.attr));
-    let samples = unwound().filter_map(|event| event.attr.frequency()).sum::<u64>();
-    let lasts = |size: u32| samples.saturating_mul(size.into()) / 1000 * held <= ring;
-    let is_system = context.config.target == Target::System;
-    let busy = if is_system { cpus.len() } else { cpus.len().min(BUSY) };
-    let all = samples.saturating_mul(busy as u64);
-    let fits = |size: u32| lasts(size) && all.saturating_mul(size.into()) <= MOST_COPIED;
     let least = SIZES.last().copied().unwrap_or_default();
-    let spares = !is_system && lasts(least);
-    let chosen = SIZES.iter().copied().find(|size| fits(*size)).or_else(|| spares.then_some(least));
+    let chosen = size_of_copies(samples, rings::for_copies(beside_aux, context), cpus, context);
     for (event, spec) in events.iter_mut().zip(specs) {
         if !is_unwound(&event.attr) || event.attr.sample_stack_user != 0 {
             continue;
@@ -151,5 +136,33 @@ pub(super) fn size(
             cpus.len()
         ));
     }
-    Ok(events.iter().any(|event| is_unwound(&event.attr)))
+    events.iter().any(|event| is_unwound(&event.attr))
+}
+
+/// Returns the largest size with which a ring holds so many samples per second for long enough, and
+/// all CPUs together do not copy too much; `None` if even the smallest copies are too much.
+fn size_of_copies(
+    samples: u64,
+    ring: RingOfCopies,
+    cpus: &[u32],
+    context: &Context<'_>,
+) -> Option<u32> {
+    let held = if ring.is_limited { HELD_AT_LEAST } else { HELD };
+    let busy = if context.system { cpus.len() } else { cpus.len().min(BUSY) };
+    let mut smallest = None;
+    for size in SIZES {
+        let copied = samples.saturating_mul(size.into());
+        let is_held = copied / 1000 * held <= ring.bytes;
+        if is_held && copied_by(samples, busy, size) <= MOST_COPIED {
+            return Some(size);
+        }
+        // The target hardly keeps so many CPUs busy, so the smallest copies are worth a try.
+        smallest = (is_held && !context.system).then_some(size);
+    }
+    smallest
+}
+
+/// Returns the bytes that so many CPUs copy in a second.
+fn copied_by(samples: u64, cpus: usize, size: u32) -> u64 {
+    samples.saturating_mul(cpus as u64).saturating_mul(size.into())
 }

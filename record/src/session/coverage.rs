@@ -1,8 +1,7 @@
 //! Coverage of the counters: threads, or whole CPUs, of which only the target's records are kept.
 //!
 //! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a
-//! counter that is inherited and has no CPU, and what a thread maps is told of by its own counters
-//! only. That is too much where
+//! counter that is inherited and has no CPU, and only a thread's own counters report its mappings. That is too much where
 //!
 //! - more files would be open than may be, even after the limit was raised as far as this user may;
 //! - a stream (`-o -`) has no room for the ids of all counters;
@@ -12,7 +11,7 @@
 //! | who | what is done | what that costs |
 //! |---|---|---|
 //! | may count whole CPUs | does so; records of others are left out | samples of others are taken, and dropped |
-//! | may not | attaches to the threads that ran most (not for slowness alone) | other threads are missing, which is told |
+//! | may not | attaches to the threads that ran most (not for slowness alone) | other threads are missing; a line says so |
 //!
 //! A ring for each thread in the place of one for each CPU would need fewer counters, but two
 //! locked pages for each thread, of which a user without privileges has 129 for each CPU; and
@@ -24,6 +23,7 @@ use recrep_format::abi::{AttrFlags, SampleType};
 
 use crate::drain::filter::{Filter, Members};
 use crate::kernel::counters::{self, Counters};
+use crate::kernel::probes::Probes;
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::Result;
@@ -36,7 +36,7 @@ use crate::tasks::{self, Target, Task, usage};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Coverage {
     /// These threads, or whatever runs on the CPUs.
-    These(Vec<Option<u32>>),
+    Listed(Vec<Option<u32>>),
     /// The target's threads, those too that start meanwhile.
     Threads,
     /// Whole CPUs, for the sake of the target alone.
@@ -55,9 +55,9 @@ impl Coverage {
     ) -> Self {
         match config.target {
             Target::Command => {
-                return Self::These(workload.map(|w| Some(w.pid())).into_iter().collect());
+                return Self::Listed(workload.map(|w| Some(w.pid())).into_iter().collect());
             }
-            Target::System => return Self::These(vec![None]),
+            Target::System => return Self::Listed(vec![None]),
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {}
         }
         let threads = tasks.len();
@@ -79,17 +79,25 @@ impl Coverage {
                      all of them raise the hard limit (ulimit -Hn), record fewer events or CPUs \
                      (-C), write a file (-o), or be root or have CAP_PERFMON"
                 ));
-                return these(&usage::busiest(tasks, fits));
+                return listed(&usage::busiest(tasks, fits));
             }
         }
         // Drain threads know of no records that are left out.
-        if config.rings.threads.split.is_some() { these(tasks) } else { Self::Threads }
+        if config.rings.threads.split.is_some() { listed(tasks) } else { Self::Threads }
+    }
+
+    /// Registers the probes that threads and children inherit. Counters of whole CPUs need none.
+    pub(super) fn register_probes(&self, plan: &mut Plan, machine: &Machine) -> Result<Probes> {
+        if *self == Self::Filtered {
+            return Ok(Probes::default());
+        }
+        Probes::register(&mut plan.events, machine.tracefs.as_deref())
     }
 
     /// Lists the threads to open counters for.
     pub(super) fn threads(&self, target: &Target) -> Vec<Option<u32>> {
         match self {
-            Self::These(threads) => threads.clone(),
+            Self::Listed(threads) => threads.clone(),
             // Where there are none any more, the opening says so.
             Self::Threads => {
                 target.tasks().unwrap_or_default().iter().map(|task| Some(task.tid)).collect()
@@ -173,11 +181,12 @@ fn partition_point(most: usize, fits: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-fn these(tasks: &[Task]) -> Coverage {
-    Coverage::These(tasks.iter().map(|task| Some(task.tid)).collect())
+fn listed(tasks: &[Task]) -> Coverage {
+    Coverage::Listed(tasks.iter().map(|task| Some(task.tid)).collect())
 }
 
-/// Returns whether whole CPUs give what the threads would: not what is counted, nor AUX trace.
+/// Returns whether per-CPU counters can stand in for per-thread ones (not for plain counts or AUX
+/// trace).
 fn can_filter(config: &Config, plan: &Plan) -> bool {
     !plan.per_thread
         && config.rings.threads.split.is_none()

@@ -31,13 +31,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::kernel::Kernel;
-use crate::kernel::probes::Probes;
 use crate::kernel::signals::{Arrived, Signals};
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::error::Result;
+use crate::plan;
 use crate::plan::config::Config;
-use crate::plan::{self, Plan};
 use crate::session::control::Channel;
 use crate::session::coverage::Coverage;
 use crate::tasks::Task;
@@ -62,7 +61,7 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     let tasks = config.target.tasks()?;
     let coverage = Coverage::choose(config, &plan, &tasks, workload.as_ref(), &machine, messages);
     // Dropped after the counters, as the kernel keeps a probe that is in use.
-    let _probes = register_probes(&mut plan, &coverage, &machine)?;
+    let _probes = coverage.register_probes(&mut plan, &machine)?;
     let (counters, rings, areas) =
         opened::open(kernel, config, plan, &coverage, &machine, messages)?;
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
@@ -92,19 +91,11 @@ pub(crate) fn end_of_command(mut workload: Workload, signals: &Signals, messages
             Arrived::Other => signals.clear_child(),
             Arrived::Nothing => {
                 patience = None;
-                messages.note("the command goes on after Ctrl-C; once more sends it SIGTERM");
+                messages.note("the command is still running; press Ctrl-C again to send SIGTERM");
             }
         }
     }
     workload.finish()
-}
-
-/// Registers the probes that threads and children inherit. Counters of whole CPUs need none.
-fn register_probes(plan: &mut Plan, coverage: &Coverage, machine: &Machine) -> Result<Probes> {
-    if *coverage == Coverage::Filtered {
-        return Ok(Probes::default());
-    }
-    Probes::register(&mut plan.events, machine.tracefs.as_deref())
 }
 
 /// Returns a note on the processes that are not recorded because this user may not trace them.

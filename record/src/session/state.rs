@@ -107,10 +107,10 @@ impl State {
             ));
         };
         let smallest = rings.iter().map(Ring::size).min().unwrap_or(0);
-        let least = config.rings.flush.map_or(1, |size| size.bytes(recording.machine.page_size));
+        let least = config.rings.flush.unwrap_or(1);
         // A larger minimum than a quarter of the ring would let the ring fill up before it is
         // drained.
-        let least = usize::try_from(least).unwrap_or(usize::MAX).min(smallest / 4).max(1);
+        let least = least.min(smallest / 4).max(1);
         let places = schedule::places(config.rings.threads.affinity, counters);
         let split = config.rings.threads.split.as_ref();
         if split.is_some() && !areas.is_empty() {

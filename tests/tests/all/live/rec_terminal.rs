@@ -135,7 +135,7 @@ fn a_second_ctrl_c_asks_the_command_to_end() {
     terminal.until_ready();
     terminal.press(CTRL_C);
     until(
-        || terminal.recorder.printed().contains("goes on after Ctrl-C"),
+        || terminal.recorder.printed().contains("still running; press Ctrl-C again"),
         || "rec does not say that it waits".to_owned(),
     );
     assert_complete(dir.path());
