@@ -20,19 +20,9 @@ enum SelectionWord {
     Cgroups(String),
 }
 
-/// Returns the selected events, and the cgroup of each. `chosen`: lists in the place of those that
-/// the flag `-e` gives; `tables`: where the names of the CPU's own events are.
+/// Returns the selected events, and the cgroup of each; `chosen` are lists in place of those of
+/// `-e`.
 pub(super) fn read(
-    matches: &ArgMatches,
-    chosen: Option<Vec<String>>,
-    tables: Option<&Path>,
-    machine: &Machine,
-) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
-    read_from(matches, chosen, &sources(machine, tables)?)
-}
-
-/// The same, of these sources.
-pub(super) fn read_from(
     matches: &ArgMatches,
     chosen: Option<Vec<String>>,
     sources: &EventSources,

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::plan::config::{Control, Switch};
+use crate::event::sampling::{Callchain, Rate};
+use crate::plan::config::{BuildIds, Control, Delay, Only, RingSize, Rings, Snapshots, Switch};
+use crate::tasks::Target;
 
 fn parsed(line: &str) -> Config {
     parse(["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from))
@@ -52,8 +54,9 @@ fn values_that_may_be_left_out() {
         parsed("--switch-output=2s x").output.switch,
         Some(Switch::Time(Duration::from_secs(2)))
     );
-    assert_eq!(parsed("-S x").aux.snapshot.as_deref(), Some(""));
-    assert_eq!(parsed("-Se0x1000 x").aux.snapshot.as_deref(), Some("e0x1000"));
+    assert_eq!(parsed("-S x").aux.snapshots, Some(Snapshots::default()));
+    let newest = Snapshots { size: 0x1000, at_end: true };
+    assert_eq!(parsed("-Se0x1000 x").aux.snapshots, Some(newest));
     assert_eq!(parsed("--aux-sample x").aux.sample, Some(4096));
     assert_eq!(parsed("-z x").command, ["x"]);
     assert_eq!(parsed("--threads x").rings.threads.split, Some(crate::plan::config::Split::Cpu));
@@ -261,7 +264,7 @@ fn how_urgently_it_drains() {
 
 #[test]
 fn perfs_own_flags_are_named() {
-    for (flag, advice) in words::PERFS_OWN {
+    for (flag, advice) in PERFS_OWN {
         let message = refused(&format!("{flag} x"));
         assert!(message.contains(&format!("{flag} is a flag of perf record")), "{flag}: {message}");
         assert!(message.contains(advice), "{flag}: {message}");

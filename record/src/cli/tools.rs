@@ -11,15 +11,18 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{Arg, ArgMatches, Args as _, Command, value_parser};
+use clap::{Arg, ArgMatches, Args as _, Command};
 
-use super::flags::Flags;
+use super::flags::{Flags, Sizes};
+use super::values;
 use super::words::is_negated;
+use crate::event::sampling::Callchain;
 use crate::event::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
 use crate::machine::Machine;
 use crate::machine::registers::Arch;
 use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
+use crate::plan::config::RingSize;
 use crate::tasks;
 
 /// A command that chooses what it records.
@@ -35,7 +38,7 @@ pub(super) enum Tool {
 
 /// The events that a command chose.
 #[derive(Debug, Default)]
-pub(super) struct Chosen {
+pub(super) struct ToolEvents {
     /// Lists of event specs, as `rec -e` takes them.
     pub(super) lists: Vec<String>,
     /// Notes for the user on the choice.
@@ -90,7 +93,7 @@ impl Tool {
         let latency = Arg::new("ldlat")
             .long("ldlat")
             .value_name("CYCLES")
-            .value_parser(value_parser!(u32))
+            .value_parser(values::number::<u32>)
             .help(format!(
                 "Sample only loads that take at least CYCLES [default: {DEFAULT_LATENCY}]"
             ));
@@ -182,7 +185,7 @@ impl Tool {
     /// Returns the names and specs of this machine's events, a line each (`-e list`), if that is
     /// asked for.
     pub(super) fn listing(self, flags: &Flags, machine: &Machine) -> Result<Option<String>> {
-        if flags.event != ["list"] || self == Self::Trace {
+        if flags.events.event != ["list"] || self == Self::Trace {
             return Ok(None);
         }
         Ok(Some(
@@ -199,14 +202,13 @@ impl Tool {
         flags: &mut Flags,
         matches: &ArgMatches,
         machine: &Machine,
-    ) -> Result<Chosen> {
+    ) -> Result<ToolEvents> {
         if self == Self::Trace {
             return Ok(system_calls(flags, machine));
         }
         let latency = matches.get_one::<u32>("ldlat").copied();
         let mut events = self.available(machine, latency.unwrap_or(DEFAULT_LATENCY))?;
-        if let Some(list) = &flags.cpu {
-            let asked = tasks::parse_cpus(list).map_err(|e| Error::Usage(format!("-C: {e}")))?;
+        if let Some(asked) = &flags.targets.cpu {
             events.retain(|event| {
                 event.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| asked.contains(cpu)))
             });
@@ -215,7 +217,7 @@ impl Tool {
             Self::Mem => matches.get_one::<String>("type").map(String::as_str),
             Self::C2c | Self::Trace => None,
         };
-        let events = match flags.event.as_slice() {
+        let events = match flags.events.event.as_slice() {
             [] => by_accesses(&events, kinds),
             names => by_name(&events, names),
         };
@@ -228,11 +230,12 @@ impl Tool {
             )));
         }
         let loads = events.iter().any(|event| event.accesses.have_loads());
-        flags.data |= !is_negated(matches, "data");
-        flags.weight |= loads && !is_negated(matches, "weight");
-        flags.phys_data |= self == Self::C2c && !is_negated(matches, "phys_data");
+        let samples = &mut flags.samples;
+        samples.data |= !is_negated(matches, "data");
+        samples.weight |= loads && !is_negated(matches, "weight");
+        samples.phys_data |= self == Self::C2c && !is_negated(matches, "phys_data");
         let lists = events.iter().map(|event| event.spec.clone()).collect();
-        Ok(Chosen { lists, notes: partial(&events, machine).into_iter().collect(), view: "" })
+        Ok(ToolEvents { lists, notes: partial(&events, machine).into_iter().collect(), view: "" })
     }
 
     fn available(self, machine: &Machine, latency: u32) -> Result<Vec<MemoryEvent>> {
@@ -269,33 +272,34 @@ impl Tool {
 /// Only entries have callchains, as those of exits would be the same. Frames of the C library have
 /// no frame pointers, so stacks are unwound where rec can: of copies that lead out of that library,
 /// as larger ones would fill the rings.
-fn system_calls(flags: &mut Flags, machine: &Machine) -> Chosen {
-    let unwinds = flags.graph && flags.call_graph.is_none() && machine.arch != Arch::Other;
+fn system_calls(flags: &mut Flags, machine: &Machine) -> ToolEvents {
+    let mode = flags.samples.call_graph.map(|mode| mode.callchain);
+    let unwinds = flags.samples.graph && mode.is_none() && machine.arch != Arch::Other;
     let chain = if unwinds { ",call-graph=unwind,stack-size=4096" } else { "" };
-    let mode = flags.call_graph.as_deref().unwrap_or(chain);
-    let has_stacks = mode.contains("unwind") || mode.contains("dwarf");
+    let has_stacks =
+        unwinds || matches!(mode, Some(Callchain::Unwind { .. } | Callchain::Dwarf { .. }));
     let rings = rings_of_calls(has_stacks, machine.online.len());
-    flags.mmap_pages.get_or_insert(rings);
+    flags.rings.mmap_pages.get_or_insert(Sizes { data: Some(rings), aux: None });
     let mut lists = vec![
         format!("raw_syscalls:sys_enter/period=1{chain}/"),
         "raw_syscalls:sys_exit/period=1,call-graph=no/".to_owned(),
     ];
-    lists.extend(flags.event.iter().cloned());
-    Chosen { lists, notes: Vec::new(), view: Tool::Trace.view() }
+    lists.extend(flags.events.event.iter().cloned());
+    ToolEvents { lists, notes: Vec::new(), view: Tool::Trace.view() }
 }
 
 /// Returns the size of rings for system calls. A busy program fills the default one in a few
 /// milliseconds; with copied stacks, it is to hold what comes until rec has unwound them.
-fn rings_of_calls(has_stacks: bool, cpus: usize) -> String {
+fn rings_of_calls(has_stacks: bool, cpus: usize) -> RingSize {
     /// Sizes in MiB.
-    const LEAST: usize = 8;
-    const MOST: usize = 64;
-    const MOST_OF_ALL_CPUS: usize = 512;
+    const LEAST: u64 = 8;
+    const MOST: u64 = 64;
+    const MOST_OF_ALL_CPUS: u64 = 512;
     let size = match has_stacks {
-        true => (MOST_OF_ALL_CPUS / cpus.max(1)).clamp(LEAST, MOST),
+        true => (MOST_OF_ALL_CPUS / cpus.max(1) as u64).clamp(LEAST, MOST),
         false => LEAST,
     };
-    format!("{}M", 1 << size.ilog2())
+    RingSize::Bytes((1 << size.ilog2()) << 20)
 }
 
 /// The events that sample these accesses: `load`, `store`, both with a comma between them.
@@ -420,21 +424,21 @@ mod tests {
             let mut flags = Flags::from_arg_matches(&matches).unwrap();
             let online = (0..cpus).collect();
             let machine = Machine { online, arch: Arch::X86_64, ..Machine::default() };
-            let Chosen { mut lists, .. } = system_calls(&mut flags, &machine);
-            (flags.mmap_pages.unwrap(), lists.remove(0))
+            let ToolEvents { mut lists, .. } = system_calls(&mut flags, &machine);
+            (flags.rings.mmap_pages.and_then(|sizes| sizes.data).unwrap(), lists.remove(0))
         };
         let small = "raw_syscalls:sys_enter/period=1,call-graph=unwind,stack-size=4096/";
         let plain = "raw_syscalls:sys_enter/period=1/";
         for (words, cpus, rings, entry) in [
-            (&["-g"][..], 2, "64M", small),
-            (&["-g"], 12, "32M", small),
-            (&["-g"], 200, "8M", small),
-            (&["--call-graph", "unwind"], 2, "64M", plain),
-            (&["--call-graph", "fp"], 2, "8M", plain),
-            (&["-g", "-m", "1M"], 2, "1M", small),
-            (&[], 2, "8M", plain),
+            (&["-g"][..], 2, 64, small),
+            (&["-g"], 12, 32, small),
+            (&["-g"], 200, 8, small),
+            (&["--call-graph", "unwind"], 2, 64, plain),
+            (&["--call-graph", "fp"], 2, 8, plain),
+            (&["-g", "-m", "1M"], 2, 1, small),
+            (&[], 2, 8, plain),
         ] {
-            let expected = (rings.to_owned(), entry.to_owned());
+            let expected = (RingSize::Bytes(rings << 20), entry.to_owned());
             assert_eq!(rings_and_entry(words, cpus), expected, "{words:?}");
         }
     }

@@ -1,7 +1,9 @@
 //! Translation of perf's spelling of flags for clap: optional values (`-z5`, `-I?`), negations
-//! (`--no-FLAG`, and `--FLAG` for a flag named `--no-FLAG`), and the flags of perf record that rec
-//! lacks.
+//! (`--no-FLAG`, and `--FLAG` for a flag named `--no-FLAG`); and errors of clap in perf's spelling.
+//!
+//! All of it is read from the definition of the flags.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
@@ -48,33 +50,16 @@ pub(super) fn is_negated(matches: &ArgMatches, id: &str) -> bool {
     matches.get_flag(&negated(id))
 }
 
-/// Flags that are always on, with the message for an attempt to turn them off.
-pub(super) const ALWAYS: &[(&str, &str)] = &[
-    (
-        "timestamp",
-        "--no-timestamp: samples of rec always have their time; without it records cannot be \
-         sorted",
-    ),
-    ("sample_cpu", "--no-sample-cpu: samples of rec always have their CPU"),
-    (
-        "sample_identifier",
-        "--no-sample-identifier: samples of rec always have their counter's identifier",
-    ),
-    (
-        "timestamp_boundary",
-        "--no-timestamp-boundary: files of rec always have the times of the first and the last \
-         sample",
-    ),
-    (
-        "no_buildid_cache",
-        "--buildid-cache: rec has no build-ID cache; perf buildid-cache adds files to that of perf",
-    ),
-    (
-        "buildid_all",
-        "--no-buildid-all: rec cannot limit build IDs to files with samples, without reading its \
-         file again; use -B",
-    ),
-];
+/// Refuses to turn off flags that are always on: their ids, each with the message.
+pub(super) fn refuse_negated(
+    matches: &ArgMatches,
+    always: &[(&str, &'static str)],
+) -> Result<(), String> {
+    match always.iter().find(|(id, _)| is_negated(matches, id)) {
+        Some((_, why)) => Err((*why).to_owned()),
+        None => Ok(()),
+    }
+}
 
 /// Inserts `=` before a value attached to a short flag with an optional value: `-z5`, `-gI?`. Words
 /// after the flags belong to the command and stay as they are.
@@ -155,12 +140,8 @@ fn short(word: &[u8], command: &Command) -> (OsString, bool) {
     (OsString::from_vec(word.to_vec()), false)
 }
 
-/// Adds the reason and an alternative to the error about a flag of perf record that rec lacks.
-pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap::Error {
-    name_unsupported(error, command, "perf record", PERFS_OWN)
-}
-
-/// The same of a command of perf, whose flags that are lacking are in `flags`.
+/// Adds the reason and an alternative to the error about a flag of the command `of` of perf that
+/// the same command of rec lacks; `flags` has all of these.
 pub(super) fn name_unsupported(
     error: clap::Error,
     command: &mut Command,
@@ -178,45 +159,23 @@ pub(super) fn name_unsupported(
     }
 }
 
-/// Flags of perf record 6.12 that rec lacks, with the reason and an alternative.
-pub(super) const PERFS_OWN: &[(&str, &str)] = &[
-    (
-        "--kcore",
-        "rep needs no copy of the kernel's memory; keep the vmlinux of that build ID for reports \
-         elsewhere",
-    ),
-    (
-        "--vmlinux",
-        "it serves symbols in address filters of AUX events; use addresses (filter 0xADDR/0xLEN)",
-    ),
-    (
-        "--pfm-events",
-        "rec does not use libpfm; use the PMU's name of the event (see rec list) or its raw code \
-         (rNNN)",
-    ),
-    (
-        "--debuginfod",
-        "rec fetches nothing from the network; give --debuginfod to rep, which resolves symbols",
-    ),
-    (
-        "--setup-filter",
-        "it pins perf's BPF filter programs; rec filters in the kernel with --filter on \
-         tracepoints",
-    ),
-    (
-        "--aio",
-        "rec always writes in a thread of its own; --queue-size says how much may wait for it, \
-         --threads spreads the work",
-    ),
-    (
-        "--switch-output-event",
-        "rec starts a new file at a signal, a size or an interval only; use --switch-output",
-    ),
-    (
-        "--num-thread-synthesize",
-        "rec reads /proc in one thread, in a fraction of perf's time; leave the flag out",
-    ),
-];
+/// Puts the name of the flag, as users spell it, before what the parser of its value says.
+pub(super) fn name_flag(error: clap::Error, command: &mut Command) -> clap::Error {
+    let (ErrorKind::ValueValidation, Some(ContextValue::String(arg)), Some(why)) =
+        (error.kind(), error.get(ContextKind::InvalidArg), error.source())
+    else {
+        return error;
+    };
+    let name = arg.split([' ', '[', '=']).next().unwrap_or(arg);
+    let long = name.strip_prefix("--");
+    let short = command
+        .get_arguments()
+        .find(|arg| arg.get_long().is_some() && arg.get_long() == long)
+        .and_then(Arg::get_short)
+        .map(|letter| format!("-{letter}"));
+    let message = format!("{}: {why}", short.as_deref().unwrap_or(name));
+    command.error(ErrorKind::ValueValidation, message)
+}
 
 #[cfg(test)]
 mod tests {

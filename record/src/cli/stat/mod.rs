@@ -3,21 +3,16 @@
 mod flags;
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use recrep_counts::{Aggregation, Format};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
-use super::{Refusal, given, one_of, refusal, selection, values, words};
+use super::{Refusal, refusal, words};
 use crate::kernel::Kernel;
 use crate::machine::Machine;
+use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
-use crate::messages::{Messages, Verbosity};
-use crate::plan::config::Delay;
-use crate::stat::metrics::MetricRequest;
-use crate::stat::{self, Destination, Repeat, Settings};
-use crate::tasks::{self, Target};
+use crate::stat::{self, Settings};
 use flags::PERFS_OWN;
 pub(super) use flags::StatFlags;
 
@@ -57,6 +52,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Settings, Refusal> {
         return Err(fail(&mut command, why.to_owned()));
     }
     let matches = command.try_get_matches_from_mut(words).map_err(|error| {
+        let error = words::name_flag(error, &mut command);
         let error = words::name_unsupported(error, &mut command, "perf stat", PERFS_OWN);
         let error = refusal::name_nearest(error, &mut command);
         if error.use_stderr() {
@@ -69,184 +65,20 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Settings, Refusal> {
     let machine = Machine::read().map_err(Refusal::Failed)?;
     let machine = if flags.event_tables.is_some() { machine.with_cpuid() } else { machine };
     let record = subcommand == Some("record");
-    settings(flags, &matches, machine, record, cmdline)
+    flags
+        .settings(&matches, machine, record, cmdline)
         .map_err(|why| Refusal::Failed(Error::Usage(format!("{why} (see rec stat --help)"))))
-}
-
-fn settings(
-    flags: StatFlags,
-    matches: &ArgMatches,
-    machine: Machine,
-    record: bool,
-    cmdline: Vec<String>,
-) -> Result<Settings, String> {
-    let metrics = metrics(&flags)?;
-    let sources = selection::sources(&machine, flags.event_tables.as_deref())?;
-    let (events, mut cgroups) = selection::read_from(matches, None, &sources)?;
-    let target = flags.target_words().target()?;
-    let each_cgroup: Vec<String> = flags
-        .for_each_cgroup
-        .iter()
-        .flat_map(|names| names.split(',').map(str::to_owned))
-        .collect();
-    let is_by_cgroup = !each_cgroup.is_empty() || cgroups.iter().any(Option::is_some);
-    if target != Target::System && is_by_cgroup {
-        return Err("cgroups can be counted only on whole CPUs; add -a or -C".to_owned());
-    }
-    if target == Target::Command && flags.command.is_empty() {
-        return Err("nothing to count: give a COMMAND, -a, -C, -p, -t or -u".to_owned());
-    }
-    if flags.repeat.is_some() && flags.command.is_empty() {
-        return Err("-r: there is no COMMAND to repeat".to_owned());
-    }
-    if flags.per_thread && !target.is_attached() {
-        return Err("--per-thread: the threads of existing processes are counted; add -p, -t or \
-                    -u. Of a command: rec -n -s COMMAND, then rep -T"
-            .to_owned());
-    }
-    if flags.repeat.is_some() && (record || flags.per_thread) {
-        let with = if record { "record" } else { "--per-thread" };
-        return Err(format!("-r: {with} is of a single run; leave -r out"));
-    }
-    if record && (flags.log_fd.is_some() || flags.append) {
-        return Err(
-            "record: -o names the data file; --log-fd and --append are for the text, which \
-                    goes to standard error"
-                .to_owned(),
-        );
-    }
-    if let Some(ms) = flags.interval_print.filter(|ms| *ms == 0) {
-        return Err(format!("-I: '{ms}' is no interval; give at least one millisecond"));
-    }
-    if !flags.cgroup.is_empty() && flags.event_tables.is_some() && has_metrics(&flags) {
-        return Err(
-            "-G: its names are for the events of -e, one by one; count metrics in cgroups \
-                    with --for-each-cgroup"
-                .to_owned(),
-        );
-    }
-    cgroups.resize(events.len(), None);
-    // Top-down metrics are many, and printed alone.
-    let alone = flags.topdown && !words::is_negated(matches, "metric_only");
-    let ms = |ms: u32| Duration::from_millis(ms.into());
-    Ok(Settings {
-        cgroups,
-        each_cgroup,
-        by: aggregation(&flags),
-        detail: flags.detailed,
-        metrics,
-        sources,
-        metric_only: flags.metric_only || alone,
-        null: flags.null,
-        unscaled: flags.no_scale,
-        no_merge: flags.no_merge,
-        cpus: given(&flags.cpu, tasks::parse_cpus).map_err(|why| format!("-C: {why}"))?,
-        no_inherit: flags.no_inherit,
-        only: one_of(flags.all_kernel, flags.all_user),
-        repeat: match flags.repeat {
-            None => Repeat::Times(1),
-            Some(0) => Repeat::Forever,
-            Some(times) => Repeat::Times(times),
-        },
-        table: flags.table,
-        pre: flags.pre.clone(),
-        post: flags.post.clone(),
-        sync: flags.sync,
-        delay: delay(flags.delay.as_deref())?,
-        timeout: flags.timeout.map(ms),
-        interval: flags.interval_print.map(ms),
-        interval_count: flags.interval_count,
-        interval_clear: flags.interval_clear,
-        summary: flags.summary,
-        csv_summary: !flags.no_csv_summary,
-        format: match &flags.field_separator {
-            _ if flags.json_output => Format::Json,
-            // As perf: a tab can be written so.
-            Some(separator) if separator == "\\t" => Format::Csv { separator: "\t".to_owned() },
-            Some(separator) if !separator.is_empty() => {
-                Format::Csv { separator: separator.clone() }
-            }
-            Some(_) => return Err("-x: the separator is empty".to_owned()),
-            None => Format::Text { big_numbers: !words::is_negated(matches, "big_num") },
-        },
-        destination: match (&flags.output, flags.log_fd) {
-            (Some(path), _) if !record => {
-                Destination::File { path: path.clone(), append: flags.append }
-            }
-            (_, Some(fd)) => Destination::Descriptor(fd),
-            _ => Destination::StandardError,
-        },
-        record: record.then(|| flags.output.clone().unwrap_or_else(|| "out.data".into())),
-        quiet: flags.quiet,
-        verbosity: match (flags.quiet, flags.verbose) {
-            (true, _) => Verbosity::Quiet,
-            (false, 0) => Verbosity::Normal,
-            (false, _) => Verbosity::Verbose,
-        },
-        events,
-        target,
-        command: flags.command,
-        cmdline,
-        machine,
-    })
-}
-
-fn has_metrics(flags: &StatFlags) -> bool {
-    !flags.metrics.is_empty() || flags.topdown
-}
-
-/// Returns the metrics that are asked for; without tables there are none.
-fn metrics(flags: &StatFlags) -> Result<MetricRequest, String> {
-    let flag = if flags.topdown { "--topdown" } else { "-M" };
-    if has_metrics(flags) && flags.event_tables.is_none() {
-        return Err(format!(
-            "{flag}: the metrics of this CPU are in perf's tables, which rec does not have; give \
-             their folder with --event-tables DIR: tools/perf/pmu-events/arch of the source of \
-             Linux, or of perf alone (kernel.org/pub/linux/kernel/tools/perf)"
-        ));
-    }
-    let names = flags.metrics.iter().flat_map(|names| names.split(','));
-    let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
-    if names.iter().any(String::is_empty) {
-        return Err(
-            "-M: a name is empty; give names of metrics or groups, comma-separated".to_owned()
-        );
-    }
-    Ok(MetricRequest {
-        names,
-        topdown: flags.topdown.then(|| flags.td_level.unwrap_or(0)),
-        no_group: flags.metric_no_group,
-        no_merge: flags.metric_no_merge,
-        no_threshold: flags.metric_no_threshold,
-    })
-}
-
-fn aggregation(flags: &StatFlags) -> Aggregation {
-    let kinds = [
-        (flags.no_aggr, Aggregation::Cpu),
-        (flags.per_core, Aggregation::Core),
-        (flags.per_die, Aggregation::Die),
-        (flags.per_node, Aggregation::Node),
-        (flags.per_socket, Aggregation::Socket),
-        (flags.per_thread, Aggregation::Thread),
-    ];
-    let asked = kinds.into_iter().find(|(asked, _)| *asked);
-    asked.map_or(Aggregation::Whole, |(_, kind)| kind)
-}
-
-fn delay(text: Option<&str>) -> Result<Option<Duration>, String> {
-    match text.map_or(Ok(Delay::None), values::delay)? {
-        Delay::None => Ok(None),
-        Delay::After(time) => Ok(Some(time)),
-        Delay::Off | Delay::Ranges(_) => {
-            Err("-D: rec stat starts once, after a number of milliseconds".to_owned())
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use recrep_counts::{Aggregation, Format};
+
     use super::*;
+    use crate::stat::Repeat;
+    use crate::tasks::Target;
 
     fn parsed(line: &str) -> Result<Settings, String> {
         let words = ["rec", "stat"].into_iter().chain(line.split_whitespace());
