@@ -108,33 +108,16 @@ impl Drain {
         self.filter = self.filter.take().or(twin.filter);
     }
 
-    /// Drains every ring that is not overwritten, if it has the minimum of bytes. Returns the number
-    /// of bytes.
-    pub fn round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
-        self.empty_of(rings, &mut Rounds { output, any: false }, self.least)
-    }
-
-    /// Drains every ring that is not overwritten, regardless of the minimum.
-    pub fn last_round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
-        self.empty_of(rings, &mut Rounds { output, any: false }, 1)
-    }
-
-    /// Drains every ring that is not overwritten into `sink`. Returns the number of bytes.
-    pub(crate) fn empty<R: BorrowMut<Ring>>(
+    /// Drains every ring that is not overwritten into `sink`, if it has the minimum of bytes; in the
+    /// last round (`is_last`) regardless of that. Returns the number of bytes.
+    pub fn round<R: BorrowMut<Ring>>(
         &mut self,
         rings: &mut [R],
         sink: &mut impl Sink,
+        is_last: bool,
     ) -> Result<u64> {
-        self.empty_of(rings, sink, self.least)
-    }
-
-    fn empty_of<R: BorrowMut<Ring>>(
-        &mut self,
-        rings: &mut [R],
-        sink: &mut impl Sink,
-        least: usize,
-    ) -> Result<u64> {
-        let looked = self.look(rings)?;
+        let least = if is_last { 1 } else { self.least };
+        let marks_seen = self.show_filter(rings)?;
         let mut appended = 0;
         let mut next = 0;
         let apart = sink.is_split() || !self.places.is_empty();
@@ -154,7 +137,7 @@ impl Drain {
                 }
                 self.go_to(index);
                 let pending = ring.pending().map_err(unreadable)?;
-                let pending = looked.get(index).map_or(pending, |mark| pending.until(*mark));
+                let pending = marks_seen.get(index).map_or(pending, |mark| pending.until(*mark));
                 if pending.len() < least {
                     over &= pending.is_empty();
                     continue;
@@ -184,9 +167,9 @@ impl Drain {
         Ok(appended)
     }
 
-    /// Lets the filter see what is in all rings. Returns the marks up to which they can be read
-    /// then, one per ring; none without a filter.
-    fn look<R: BorrowMut<Ring>>(&mut self, rings: &[R]) -> Result<Vec<Mark>> {
+    /// Shows the filter what is in all rings. Returns the marks up to which they can be read then,
+    /// one per ring; none without a filter.
+    fn show_filter<R: BorrowMut<Ring>>(&mut self, rings: &[R]) -> Result<Vec<Mark>> {
         let Some(filter) = &mut self.filter else { return Ok(Vec::new()) };
         let mut marks = Vec::with_capacity(rings.len());
         for ring in rings {
@@ -198,7 +181,7 @@ impl Drain {
         for ring in rings {
             pending.push(ring.borrow().pending().map_err(unreadable)?);
         }
-        filter.look(&pending);
+        filter.observe(&pending);
         Ok(marks)
     }
 
@@ -279,7 +262,7 @@ impl Drain {
             let records = reversed(&newest);
             let records = Pending::new(&records, &[], 0);
             if let Some(filter) = &mut self.filter {
-                filter.look(&[records]);
+                filter.observe(&[records]);
             }
             let mut parts = Vec::new();
             self.pass(&records, &mut parts);
@@ -303,7 +286,7 @@ impl Drain {
 }
 
 /// Destination of batches.
-pub(crate) trait Sink {
+pub trait Sink {
     /// Returns whether each batch is to be of one ring.
     fn is_split(&self) -> bool;
 
@@ -319,10 +302,18 @@ pub(crate) trait Sink {
 }
 
 /// Sink of a thread that has all rings: a round ends when they are empty.
-struct Rounds<'a> {
+#[derive(Debug)]
+pub struct Rounds<'a> {
     output: &'a Output,
     /// `true` if there were records.
     any: bool,
+}
+
+impl<'a> Rounds<'a> {
+    /// Returns the sink of the next round.
+    pub fn next(output: &'a Output) -> Self {
+        Self { output, any: false }
+    }
 }
 
 impl Sink for Rounds<'_> {

@@ -35,7 +35,6 @@ mod terms;
 mod text;
 mod tracepoints;
 
-pub(crate) use error::SpecError;
 pub(crate) use filter::{attach_filter, exclude_process};
 pub(crate) use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
 pub(crate) use names::{KnownEvent, known};

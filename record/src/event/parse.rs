@@ -109,12 +109,12 @@ fn event(
     written: &WrittenTerm<'_>,
     sources: &EventSources,
 ) -> Result<Vec<EventSpec>, SpecError> {
-    let events = Event { written, sources }.parse();
+    let events = EventParser { written, sources }.parse();
     events.map_err(|(at, problem)| SpecError::new(list, written.whole.text, at, problem))
 }
 
 /// A spec that is being parsed.
-struct Event<'a> {
+struct EventParser<'a> {
     written: &'a WrittenTerm<'a>,
     sources: &'a EventSources,
 }
@@ -122,7 +122,7 @@ struct Event<'a> {
 /// Events without modifiers, and the modifiers' text.
 type Unmodified<'a> = (Vec<EventSpec>, Option<Span<'a>>);
 
-impl<'a> Event<'a> {
+impl<'a> EventParser<'a> {
     fn parse(&self) -> Result<Vec<EventSpec>, Wrong> {
         let head = self.written.head;
         let name = head.text.split(':').next().unwrap_or(head.text);

@@ -123,7 +123,7 @@ impl Machine {
     }
 
     /// Reads the facts from a file.
-    pub fn given(path: &Path) -> Result<Self> {
+    pub fn from_file(path: &Path) -> Result<Self> {
         let wrong = |why: String| Error::Usage(format!("--machine {}: {why}", path.display()));
         let text =
             fs::read_to_string(path).map_err(|e| wrong(crate::messages::error::why_words(&e)))?;
@@ -232,7 +232,7 @@ mod tests {
         let path = dir.path().join("m.json");
         let given = |text: &str| {
             fs::write(&path, text).unwrap();
-            Machine::given(&path).map_err(|e| e.to_string())
+            Machine::from_file(&path).map_err(|e| e.to_string())
         };
         let machine =
             given(r#"{"online": [0, 2], "arch": "aarch64", "privileged": true}"#).unwrap();
@@ -243,7 +243,10 @@ mod tests {
         assert!(given(r#"{"onlin": [0]}"#).unwrap_err().contains("onlin"));
         assert!(given(r#"{"online": []}"#).unwrap_err().contains("CPU online"));
         assert!(
-            Machine::given(Path::new("/no/such")).unwrap_err().to_string().contains("No such file")
+            Machine::from_file(Path::new("/no/such"))
+                .unwrap_err()
+                .to_string()
+                .contains("No such file")
         );
     }
 }

@@ -29,9 +29,9 @@ use super::piece::{MappedFiles, Piece};
 use super::schedule::Priority;
 use super::state::{Progress, Recording, State};
 use super::status::Status;
-use crate::drain;
 use crate::drain::threads::DrainOutput;
 use crate::drain::wait::{Descriptors, Waiter, Wakeup};
+use crate::drain::{self, Rounds};
 use crate::kernel::Kernel;
 use crate::kernel::signals::Arrived;
 use crate::messages::error::{Error, Result};
@@ -311,7 +311,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Writes all that is in the rings, including those that are overwritten.
     fn empty_rings(&self, state: &mut State, output: &Output) -> Result<()> {
-        state.drain.last_round(&mut state.rings, output)?;
+        state.drain.round(&mut state.rings, &mut Rounds::next(output), true)?;
         state.drain.dump(self.kernel, self.counters, &mut state.rings, output)
     }
 
@@ -325,7 +325,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     ) -> Result<Option<Wakeup>> {
         if !state.threaded {
             state.areas.drain(self.kernel, self.counters, &piece.output)?;
-            state.drain.round(&mut state.rings, &piece.output)?;
+            state.drain.round(&mut state.rings, &mut Rounds::next(&piece.output), false)?;
             return Ok(None);
         }
         let switch = match self.config.output.switch {

@@ -5,7 +5,7 @@ use recrep_counts::TableMetric;
 use recrep_format::abi::EventType;
 
 use super::Settings;
-use super::metrics::{self, ChosenMetrics, Facts};
+use super::metrics::{self, Facts};
 use crate::event::{self, EventSpec};
 use crate::machine::registers::Arch;
 use crate::machine::sources::EventSources;
@@ -14,7 +14,7 @@ use crate::tasks::Target;
 
 /// Events, with the cgroup of each.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct CountedEvents {
     pub(super) specs: Vec<EventSpec>,
     pub(super) cgroups: Vec<Option<String>>,
     /// Number of the set of each event: only events of the same set are added up.
@@ -40,45 +40,16 @@ const DETAILS: [&str; 3] = [
 ];
 
 /// Chooses the events.
-pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
-    let mut specs = settings.events.clone();
+pub(super) fn choose(settings: &Settings) -> Result<CountedEvents> {
     let asked = &settings.metrics;
     let has_metrics = !asked.names.is_empty() || asked.topdown.is_some();
-    let by_default = specs.is_empty() && !has_metrics;
-    let wrong = |why: event::SpecError| Error::Usage(why.to_string());
-    if settings.null {
-        specs.clear();
-    } else if by_default || settings.detail > 0 {
-        let machine = &settings.machine;
-        // Kinds of cores have other names only where there are several: on x86, `cpu_core` is one.
-        let is_hybrid = machine.sysfs.join("bus/event_source/devices/cpu_core").exists();
-        let sources = match machine.arch {
-            Arch::X86_64 if !is_hybrid => EventSources::of_like_cores(&machine.sysfs),
-            _ => EventSources::new(&machine.sysfs, None),
-        };
-        let mut lists = Vec::new();
-        if by_default {
-            let system = settings.target == Target::System;
-            lists.push(format!("{},{SOFTWARE}", if system { "cpu-clock" } else { "task-clock" }));
-            let named = settings.machine.sysfs.join("bus/event_source/devices/cpu/events");
-            let stalled = STALLED.iter().filter(|name| named.join(name).exists());
-            lists.push("cycles".to_owned());
-            lists.extend(stalled.map(|name| (*name).to_owned()));
-            lists.push(HARDWARE.trim_start_matches("cycles,").to_owned());
+    let by_default = settings.events.is_empty() && !has_metrics;
+    let mut specs = Vec::new();
+    if !settings.null {
+        specs.clone_from(&settings.events);
+        if by_default || settings.detail > 0 {
+            specs.extend(default_specs(settings, by_default)?);
         }
-        let details = DETAILS.iter().take(settings.detail.into());
-        lists.extend(details.map(|list| (*list).to_owned()));
-        let mut added = Vec::new();
-        for list in lists {
-            event::append(&mut added, &list, &sources).map_err(wrong)?;
-        }
-        // Only kinds of cores that are among the counted CPUs.
-        let cpus = settings.cpus.as_ref().unwrap_or(&machine.online);
-        added.retain(|spec: &EventSpec| {
-            let own = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
-            own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
-        });
-        specs.extend(added);
     }
     // Sets of metrics are behind that of the other events.
     let mut set_of = vec![0; specs.len()];
@@ -88,34 +59,84 @@ pub(super) fn choose(settings: &Settings) -> Result<Chosen> {
         let facts = Facts::new(&settings.machine, settings.cpus.as_deref(), system);
         let chosen = metrics::choose(asked, &settings.sources, &facts).map_err(Error::Usage)?;
         set_of.extend(chosen.set_of.iter().map(|set| set + 1));
-        notes = chosen.notes.clone();
-        metrics = append(&mut specs, chosen);
+        notes = chosen.notes;
+        let first = specs.len();
+        append(&mut specs, &chosen.specs);
+        metrics = chosen.metrics.iter().map(|metric| moved(metric, first, None)).collect();
     }
-    let mut cgroups = settings.cgroups.clone();
-    cgroups.resize(specs.len(), None);
+    let mut chosen = CountedEvents {
+        cgroups: settings.cgroups.clone(),
+        specs,
+        set_of,
+        metrics,
+        notes,
+        by_default,
+    };
+    chosen.cgroups.resize(chosen.specs.len(), None);
     if !settings.each_cgroup.is_empty() {
-        let count = specs.len();
-        (specs, cgroups) = in_each(&specs, &settings.each_cgroup);
-        set_of = set_of.repeat(settings.each_cgroup.len());
-        let each = settings.each_cgroup.iter().zip(0..);
-        let moved = each.flat_map(|(cgroup, nth)| {
-            metrics.iter().map(move |metric| moved(metric, nth * count, Some(cgroup)))
-        });
-        metrics = moved.collect();
+        chosen.repeat_for(&settings.each_cgroup);
     }
-    Ok(Chosen { specs, cgroups, set_of, metrics, notes, by_default })
+    Ok(chosen)
 }
 
-/// Appends the events of metrics. Returns the metrics, with the new places of their events.
-fn append(specs: &mut Vec<EventSpec>, chosen: ChosenMetrics) -> Vec<TableMetric> {
+/// Returns the events that nobody needs to name (`by_default`), and those of `-d`.
+fn default_specs(settings: &Settings, by_default: bool) -> Result<Vec<EventSpec>> {
+    let machine = &settings.machine;
+    let pmus = machine.sysfs.join("bus/event_source/devices");
+    // Kinds of cores have other names only where there are several: on x86, `cpu_core` is one.
+    let sources = match machine.arch {
+        Arch::X86_64 if !pmus.join("cpu_core").exists() => {
+            EventSources::of_like_cores(&machine.sysfs)
+        }
+        _ => EventSources::new(&machine.sysfs, None),
+    };
+    let mut lists = Vec::new();
+    if by_default {
+        let system = settings.target == Target::System;
+        lists.push(format!("{},{SOFTWARE}", if system { "cpu-clock" } else { "task-clock" }));
+        let stalled = STALLED.iter().filter(|name| pmus.join("cpu/events").join(name).exists());
+        lists.push("cycles".to_owned());
+        lists.extend(stalled.map(|name| (*name).to_owned()));
+        lists.push(HARDWARE.trim_start_matches("cycles,").to_owned());
+    }
+    let details = DETAILS.iter().take(settings.detail.into());
+    lists.extend(details.map(|list| (*list).to_owned()));
+    let mut specs = Vec::new();
+    for list in lists {
+        event::append(&mut specs, &list, &sources).map_err(|why| Error::Usage(why.to_string()))?;
+    }
+    // Only kinds of cores that are among the counted CPUs.
+    let cpus = settings.cpus.as_ref().unwrap_or(&machine.online);
+    specs.retain(|spec: &EventSpec| {
+        let own = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
+        own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
+    });
+    Ok(specs)
+}
+
+impl CountedEvents {
+    /// Counts all events in each of these cgroups.
+    fn repeat_for(&mut self, cgroups: &[String]) {
+        let once = std::mem::take(&mut self.specs);
+        let metrics = std::mem::take(&mut self.metrics);
+        self.cgroups.clear();
+        for cgroup in cgroups {
+            let first = self.specs.len();
+            append(&mut self.specs, &once);
+            self.cgroups.resize(self.specs.len(), Some(cgroup.clone()));
+            self.metrics.extend(metrics.iter().map(|metric| moved(metric, first, Some(cgroup))));
+        }
+        self.set_of = self.set_of.repeat(cgroups.len());
+    }
+}
+
+/// Appends events whose leaders are counted from the first of them.
+fn append(specs: &mut Vec<EventSpec>, added: &[EventSpec]) {
     let first = specs.len();
-    specs.extend(
-        chosen
-            .specs
-            .into_iter()
-            .map(|spec| EventSpec { leader: spec.leader.map(|leader| leader + first), ..spec }),
-    );
-    chosen.metrics.iter().map(|metric| moved(metric, first, None)).collect()
+    specs.extend(added.iter().map(|spec| EventSpec {
+        leader: spec.leader.map(|leader| leader + first),
+        ..spec.clone()
+    }));
 }
 
 /// Returns a metric whose events are so many places further on.
@@ -126,21 +147,6 @@ fn moved(metric: &TableMetric, places: usize, cgroup: Option<&String>) -> TableM
         *event += places;
     }
     metric
-}
-
-/// Repeats the events for each cgroup.
-fn in_each(specs: &[EventSpec], cgroups: &[String]) -> (Vec<EventSpec>, Vec<Option<String>>) {
-    let mut all = Vec::with_capacity(specs.len() * cgroups.len());
-    let mut names = Vec::with_capacity(all.capacity());
-    for cgroup in cgroups {
-        let first = all.len();
-        all.extend(specs.iter().map(|spec| EventSpec {
-            leader: spec.leader.map(|leader| leader + first),
-            ..spec.clone()
-        }));
-        names.resize(all.len(), Some(cgroup.clone()));
-    }
-    (all, names)
 }
 
 /// Returns whether an event is one of the CPU's PMU.

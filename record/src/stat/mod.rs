@@ -40,7 +40,7 @@ use crate::plan::config::Only;
 use crate::tasks::Target;
 use crate::tasks::workload::Inherited;
 use metrics::MetricRequest;
-use output::Output;
+use output::CountOutput;
 use record_file::RecordFile;
 use run::{Run, Runner};
 
@@ -114,6 +114,12 @@ pub(crate) enum Repeat {
     Forever,
 }
 
+impl Default for Repeat {
+    fn default() -> Self {
+        Self::Times(1)
+    }
+}
+
 /// Where counts are printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
@@ -134,7 +140,7 @@ pub(crate) fn run<K: Kernel>(settings: &Settings, kernel: &K, messages: &Message
         messages.note(note);
     }
     let runner = Runner { settings, kernel, messages, signals: &signals, before, chosen };
-    let mut output = Output::open(settings)?;
+    let mut output = CountOutput::open(settings)?;
     let mut file = settings.record.as_deref().map(RecordFile::create).transpose()?;
     let mut sums = Sums::default();
     loop {
@@ -204,7 +210,7 @@ impl Sums {
         }
     }
 
-    fn print(&self, output: &mut Output<'_>, run: Run, settings: &Settings) -> Result<()> {
+    fn print(&self, output: &mut CountOutput<'_>, run: Run, settings: &Settings) -> Result<()> {
         let label = (settings.summary && settings.csv_summary).then_some("summary");
         let mut report = run.report;
         report.rows = match self.elapsed.runs() {

@@ -14,14 +14,14 @@ use crate::messages::error::{Error, Result};
 /// Clears a terminal's screen.
 const CLEAR: &[u8] = b"\x1b[H\x1b[2J";
 
-pub(super) struct Output<'a> {
+pub(super) struct CountOutput<'a> {
     settings: &'a Settings,
     printer: Printer,
     /// `None` if nothing is printed.
     to: Option<File>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> CountOutput<'a> {
     /// Opens the destination. A file begins with the time.
     pub(super) fn open(settings: &'a Settings) -> Result<Self> {
         let mut to = match &settings.destination {

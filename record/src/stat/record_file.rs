@@ -37,10 +37,10 @@ use crate::output::{features, place};
 pub(super) struct RecordFile {
     /// `None` for standard output.
     path: Option<PathBuf>,
-    stage: Stage,
+    stage: FileStage,
 }
 
-enum Stage {
+enum FileStage {
     /// Created, and empty.
     Created(File),
     File(FileWriter<File>, FeatureWriter),
@@ -55,10 +55,10 @@ impl RecordFile {
         if path == Path::new("-") {
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let stdout = stdout.map_err(|why| Error::io("cannot write to standard output", why))?;
-            return Ok(Self { path: None, stage: Stage::Created(stdout.into()) });
+            return Ok(Self { path: None, stage: FileStage::Created(stdout.into()) });
         }
         let file = place::create(path)?;
-        Ok(Self { path: Some(path.to_owned()), stage: Stage::Created(file) })
+        Ok(Self { path: Some(path.to_owned()), stage: FileStage::Created(file) })
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -67,7 +67,7 @@ impl RecordFile {
 
     /// Writes what comes before the counts.
     pub(super) fn begin(&mut self, settings: &Settings, table: &Table) -> Result<()> {
-        let Stage::Created(file) = std::mem::replace(&mut self.stage, Stage::Broken) else {
+        let FileStage::Created(file) = std::mem::replace(&mut self.stage, FileStage::Broken) else {
             return Ok(());
         };
         let counters = &table.counters;
@@ -90,8 +90,8 @@ impl RecordFile {
             .collect();
         let begun = match self.path {
             Some(_) => FileWriter::new(file, Endian::NATIVE, &entries)
-                .map(|writer| Stage::File(writer, features)),
-            None => PipeWriter::new(file, Endian::NATIVE, &entries, &features).map(Stage::Pipe),
+                .map(|writer| FileStage::File(writer, features)),
+            None => PipeWriter::new(file, Endian::NATIVE, &entries, &features).map(FileStage::Pipe),
         };
         self.stage = begun.map_err(|why| self.failed(why))?;
         let mut records = Encoder::new(Endian::NATIVE);
@@ -145,19 +145,19 @@ impl RecordFile {
 
     /// Completes the file.
     pub(super) fn finish(mut self) -> Result<()> {
-        let done = match std::mem::replace(&mut self.stage, Stage::Broken) {
-            Stage::File(writer, features) => writer.finish(&features).map(drop),
-            Stage::Pipe(writer) => writer.finish().map(drop),
-            Stage::Created(_) | Stage::Broken => Ok(()),
+        let done = match std::mem::replace(&mut self.stage, FileStage::Broken) {
+            FileStage::File(writer, features) => writer.finish(&features).map(drop),
+            FileStage::Pipe(writer) => writer.finish().map(drop),
+            FileStage::Created(_) | FileStage::Broken => Ok(()),
         };
         done.map_err(|why| self.failed(why))
     }
 
     fn write(&mut self, records: &Encoder) -> Result<()> {
         let written = match &mut self.stage {
-            Stage::File(writer, _) => writer.write(records.as_bytes()),
-            Stage::Pipe(writer) => writer.write(records.as_bytes()),
-            Stage::Created(_) | Stage::Broken => Ok(()),
+            FileStage::File(writer, _) => writer.write(records.as_bytes()),
+            FileStage::Pipe(writer) => writer.write(records.as_bytes()),
+            FileStage::Created(_) | FileStage::Broken => Ok(()),
         };
         written.map_err(|why| self.failed(why))
     }

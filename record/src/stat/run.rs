@@ -8,8 +8,8 @@ use recrep_counts::{Aggregation, Report, Row, Spread, TableMetric, Times, add_ra
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Settings;
-use super::events::{Chosen, is_of_cpu};
-use super::output::Output;
+use super::events::{CountedEvents, is_of_cpu};
+use super::output::CountOutput;
 use super::record_file::RecordFile;
 use super::table::Table;
 use crate::kernel::Kernel;
@@ -32,7 +32,7 @@ pub(super) struct Runner<'a, K> {
     pub(super) messages: &'a Messages,
     pub(super) signals: &'a Signals,
     pub(super) before: Inherited,
-    pub(super) chosen: Chosen,
+    pub(super) chosen: CountedEvents,
 }
 
 /// Result of a run.
@@ -79,7 +79,7 @@ enum Woken {
 impl<K: Kernel> Runner<'_, K> {
     pub(super) fn run(
         &self,
-        output: &mut Output<'_>,
+        output: &mut CountOutput<'_>,
         file: Option<&mut RecordFile>,
     ) -> Result<Run> {
         let settings = self.settings;
@@ -93,7 +93,7 @@ impl<K: Kernel> Runner<'_, K> {
         if settings.delay.is_none() {
             table.counters.enable_others_than_exec(self.kernel)?;
         }
-        let mut clock = Clock::new(settings);
+        let mut clock = RunTimes::new(settings);
         if let Some(workload) = &mut workload {
             workload.release()?;
         }
@@ -225,8 +225,8 @@ impl<K: Kernel> Runner<'_, K> {
         &self,
         table: &mut Table,
         report: &mut Report,
-        clock: &mut Clock,
-        output: &mut Output<'_>,
+        clock: &mut RunTimes,
+        output: &mut CountOutput<'_>,
         file: Option<&mut RecordFile>,
     ) -> Result<()> {
         table.read(self.kernel, self.messages)?;
@@ -249,7 +249,7 @@ impl<K: Kernel> Runner<'_, K> {
     }
 
     /// Waits for the next thing to do.
-    fn wait(&self, clock: &Clock, has_command: bool, ends: &mut Ends) -> Woken {
+    fn wait(&self, clock: &RunTimes, has_command: bool, ends: &mut Ends) -> Woken {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.stop(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN),
@@ -298,7 +298,7 @@ impl Ends {
 }
 
 /// Times of a run.
-struct Clock {
+struct RunTimes {
     /// Start of counting.
     start: Instant,
     /// Time at which counting starts, if it has not.
@@ -314,7 +314,7 @@ struct Clock {
     end: Option<Duration>,
 }
 
-impl Clock {
+impl RunTimes {
     fn new(settings: &Settings) -> Self {
         let start = Instant::now();
         Self {

@@ -6,7 +6,7 @@ use recrep_counts::{Aggregation, Count, Event, Grouping, Reading, Row, TableMetr
 use rustc_hash::FxHashMap;
 
 use super::Settings;
-use super::events::Chosen;
+use super::events::CountedEvents;
 use crate::kernel::Kernel;
 use crate::kernel::counters::{Counter, Counters, Opened};
 use crate::machine::topology;
@@ -54,7 +54,7 @@ pub(super) struct Value<'a> {
 impl Table {
     pub(super) fn new(
         settings: &Settings,
-        chosen: &Chosen,
+        chosen: &CountedEvents,
         opened: Opened,
         tasks: &[Task],
     ) -> Self {

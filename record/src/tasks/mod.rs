@@ -17,9 +17,10 @@ use crate::messages::error::{Error, Result, why_words};
 /// target.
 pub(crate) const GUARD: &str = "rec-probe-guard";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// The command, with its threads and children.
+    #[default]
     Command,
     /// All processes on the CPUs (`-a`, `-C`); a command only determines the duration.
     System,

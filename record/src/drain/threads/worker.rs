@@ -71,7 +71,7 @@ impl Worker<'_, '_> {
             let mut batches =
                 Batches { shared: self.shared, index: self.index, rings: &self.group.rings, begun };
             let again = self.before.as_mut().map_or(Ok(false), |before| before())?;
-            self.drain.empty(&mut self.rings, &mut batches)?;
+            self.drain.round(&mut self.rings, &mut batches, false)?;
             let woken = waiter.wait(!again && !drain::is_pressing(&self.rings))?;
             if woken.stop {
                 return Ok(());

@@ -152,48 +152,68 @@ pub(super) fn without_newest(
 }
 
 /// A feature that the user requested with a flag, which rec does not give up.
-struct Asked {
+struct RequestedFeature {
     since: Version,
     flag: &'static str,
     asked: fn(&Attr) -> bool,
 }
 
-const ASKED: &[Asked] = &[
-    Asked { since: (6, 18), flag: "config4=", asked: |a| a.config4 != 0 },
-    Asked { since: (6, 3), flag: "config3=", asked: |a| a.config3 != 0 },
-    Asked {
+const ASKED: &[RequestedFeature] = &[
+    RequestedFeature { since: (6, 18), flag: "config4=", asked: |a| a.config4 != 0 },
+    RequestedFeature { since: (6, 3), flag: "config3=", asked: |a| a.config3 != 0 },
+    RequestedFeature {
         since: (5, 11),
         flag: "--code-page-size",
         asked: |a| a.sample_type.contains(S::CODE_PAGE_SIZE),
     },
-    Asked {
+    RequestedFeature {
         since: (5, 11),
         flag: "--data-page-size",
         asked: |a| a.sample_type.contains(S::DATA_PAGE_SIZE),
     },
-    Asked {
+    RequestedFeature {
         since: (5, 7),
         flag: "--all-cgroups",
         asked: |a| a.flags.contains(F::CGROUP) || a.sample_type.contains(S::CGROUP),
     },
-    Asked { since: (5, 5), flag: "--aux-sample", asked: |a| a.aux_sample_size != 0 },
-    Asked { since: (5, 4), flag: "aux-output", asked: |a| a.flags.contains(F::AUX_OUTPUT) },
-    Asked { since: (4, 14), flag: "--phys-data", asked: |a| a.sample_type.contains(S::PHYS_ADDR) },
-    Asked { since: (4, 12), flag: "--namespaces", asked: |a| a.flags.contains(F::NAMESPACES) },
-    Asked { since: (4, 8), flag: "--max-stack", asked: |a| a.sample_max_stack != 0 },
-    Asked { since: (4, 7), flag: "--overwrite", asked: |a| a.flags.contains(F::WRITE_BACKWARD) },
-    Asked {
+    RequestedFeature { since: (5, 5), flag: "--aux-sample", asked: |a| a.aux_sample_size != 0 },
+    RequestedFeature {
+        since: (5, 4),
+        flag: "aux-output",
+        asked: |a| a.flags.contains(F::AUX_OUTPUT),
+    },
+    RequestedFeature {
+        since: (4, 14),
+        flag: "--phys-data",
+        asked: |a| a.sample_type.contains(S::PHYS_ADDR),
+    },
+    RequestedFeature {
+        since: (4, 12),
+        flag: "--namespaces",
+        asked: |a| a.flags.contains(F::NAMESPACES),
+    },
+    RequestedFeature { since: (4, 8), flag: "--max-stack", asked: |a| a.sample_max_stack != 0 },
+    RequestedFeature {
+        since: (4, 7),
+        flag: "--overwrite",
+        asked: |a| a.flags.contains(F::WRITE_BACKWARD),
+    },
+    RequestedFeature {
         since: (4, 3),
         flag: "--switch-events",
         asked: |a| a.flags.contains(F::CONTEXT_SWITCH),
     },
-    Asked { since: (3, 19), flag: "-I", asked: |a| a.sample_type.contains(S::REGS_INTR) },
-    Asked {
+    RequestedFeature {
+        since: (3, 19),
+        flag: "-I",
+        asked: |a| a.sample_type.contains(S::REGS_INTR),
+    },
+    RequestedFeature {
         since: (3, 13),
         flag: "--transaction",
         asked: |a| a.sample_type.contains(S::TRANSACTION),
     },
-    Asked {
+    RequestedFeature {
         since: (3, 7),
         flag: "--call-graph dwarf",
         asked: |a| a.sample_type.contains(S::STACK_USER),
@@ -203,8 +223,9 @@ const ASKED: &[Asked] = &[
 /// Returns the used flags that a kernel of this version is too old for, each with the required
 /// version.
 pub(super) fn too_new(attr: &Attr, kernel: Version) -> Vec<String> {
-    let told =
-        |asked: &Asked| format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1);
+    let told = |asked: &RequestedFeature| {
+        format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1)
+    };
     ASKED
         .iter()
         .filter(|asked| kernel != (0, 0) && kernel < asked.since && (asked.asked)(attr))

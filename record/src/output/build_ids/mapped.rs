@@ -33,6 +33,19 @@ impl From<Inode> for FileId {
     }
 }
 
+/// Identity of a mapped file, as the record of the mapping has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum FileIdentity {
+    File(FileId),
+    BuildId(BuildId),
+}
+
+impl Default for FileIdentity {
+    fn default() -> Self {
+        Self::File(FileId::default())
+    }
+}
+
 /// A process's mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedFile {

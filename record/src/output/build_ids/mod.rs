@@ -26,7 +26,7 @@ use recrep_format::build_id::BuildId;
 use crate::machine::kernel_image::KernelImage;
 
 pub(crate) use elf::vdso;
-pub(crate) use mapped::{FileId, MappedFile};
+pub(crate) use mapped::{FileId, FileIdentity, MappedFile};
 pub(crate) use maps_line::MapsLine;
 pub(crate) use modules::Modules;
 pub(crate) use reader::BuildIdReader;

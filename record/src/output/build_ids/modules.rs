@@ -5,7 +5,7 @@ use std::time::Duration;
 use recrep_format::build_id::BuildId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::mapped::{FileId, MappedFile};
+use super::mapped::{FileIdentity, MappedFile};
 use super::reader::{BuildIdReader, ToKeep};
 use crate::output::keep::{Kept, is_dump, is_memory};
 
@@ -19,19 +19,10 @@ const ROUND: Duration = Duration::from_millis(100);
 /// Files mapped as code, by path: those of a container, or of an upgrade meanwhile, may share one.
 #[derive(Debug, Default)]
 pub struct Modules {
-    files: FxHashMap<Vec<u8>, Vec<Identity>>,
+    files: FxHashMap<Vec<u8>, Vec<FileIdentity>>,
     /// Processes with code in anonymous memory.
     jits: FxHashSet<u32>,
     reader: Option<BuildIdReader>,
-}
-
-/// Identity of a file, as known when it is mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Identity {
-    /// Device and inode of the file; its build ID is read aside.
-    File(FileId),
-    /// Its build ID.
-    BuildId(BuildId),
 }
 
 impl Modules {
@@ -60,7 +51,7 @@ impl Modules {
     /// Adds a mapped file, whose build ID is read soon, while it is there.
     pub fn add_file(&mut self, path: &[u8], mapped: MappedFile) {
         self.note_jit(path, &mapped);
-        if self.add(path, Identity::File(mapped.file))
+        if self.add(path, FileIdentity::File(mapped.file))
             && let Some(reader) = &self.reader
         {
             reader.later(path, mapped);
@@ -70,7 +61,7 @@ impl Modules {
     /// Adds a mapped file whose build ID is known. It may have to be kept, unless it was read
     /// (`None`).
     pub fn add_identified(&mut self, path: &[u8], id: BuildId, mapped: Option<MappedFile>) {
-        if self.add(path, Identity::BuildId(id))
+        if self.add(path, FileIdentity::BuildId(id))
             && let (Some(reader), Some(mapped)) = (&self.reader, mapped)
         {
             reader.keep_later(ToKeep::File { path: path.to_vec(), id, mapped });
@@ -123,10 +114,10 @@ impl Modules {
     pub fn identified(&self) -> Vec<(&[u8], BuildId)> {
         let Some(reader) = &self.reader else { return Vec::new() };
         reader.settle();
-        let one_id = |path: &[u8], identities: &[Identity]| {
+        let one_id = |path: &[u8], identities: &[FileIdentity]| {
             let mut ids = identities.iter().map(|identity| match identity {
-                Identity::File(file) => reader.known(path, *file),
-                Identity::BuildId(id) => Some(*id),
+                FileIdentity::File(file) => reader.known(path, *file),
+                FileIdentity::BuildId(id) => Some(*id),
             });
             let first = ids.next()??;
             (identities.len() < MOST_OF_A_PATH && ids.all(|id| id == Some(first))).then_some(first)
@@ -141,7 +132,7 @@ impl Modules {
     }
 
     /// Adds an identity, and returns whether it is new.
-    fn add(&mut self, path: &[u8], identity: Identity) -> bool {
+    fn add(&mut self, path: &[u8], identity: FileIdentity) -> bool {
         if self.reader.is_none() || !has_notes(path) {
             return false;
         }
@@ -165,6 +156,7 @@ fn has_notes(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::build_ids::FileId;
 
     fn id(byte: u8) -> BuildId {
         BuildId::new(&[byte; 20]).unwrap()

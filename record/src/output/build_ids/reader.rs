@@ -177,7 +177,7 @@ impl BuildIdReader {
     }
 
     fn work(&self) {
-        let _end = End(self);
+        let _end = IdleOnDrop(self);
         let mut state = self.lock();
         loop {
             while let Some((path, mapped)) = state.queue.pop_front() {
@@ -206,9 +206,9 @@ impl BuildIdReader {
 }
 
 /// The end of the thread, which nobody waits for any more.
-struct End<'a>(&'a BuildIdReader);
+struct IdleOnDrop<'a>(&'a BuildIdReader);
 
-impl Drop for End<'_> {
+impl Drop for IdleOnDrop<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_busy = false;

@@ -64,20 +64,20 @@ pub struct Keeper {
 #[derive(Debug, Default)]
 struct KeeperState {
     known: HashSet<BuildId>,
-    held: Vec<Found>,
+    held: Vec<HeldFile>,
     jits: JitLists,
     done: Kept,
 }
 
 #[derive(Debug)]
-struct Found {
+struct HeldFile {
     id: BuildId,
     file: File,
     /// What it was like when its build ID was read.
     metadata: Metadata,
 }
 
-impl Found {
+impl HeldFile {
     fn size(&self) -> u64 {
         self.metadata.len()
     }
@@ -125,7 +125,7 @@ impl Keeper {
             return;
         }
         let vanishes = mapped.is_elsewhere || metadata.nlink() == 0;
-        let found = Found { id, file, metadata };
+        let found = HeldFile { id, file, metadata };
         if vanishes || state.held.len() >= MAX_HELD {
             let is_whole = found.size() <= WHOLE_IF_VANISHING;
             self.store(&mut state.done, &found, is_whole);
@@ -173,10 +173,10 @@ impl Keeper {
         let mut budget = Budget::new(UNNOTICED.max(elapsed / SHARE));
         let mut files = std::mem::take(&mut state.held);
         // Most files are small: their lines and inlined functions cost least.
-        files.sort_unstable_by_key(Found::size);
+        files.sort_unstable_by_key(HeldFile::size);
         let (kept, new): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|found| self.store.size_of(found.id) == Some(found.size()));
-        let mut left: u64 = new.iter().map(Found::size).sum();
+        let mut left: u64 = new.iter().map(HeldFile::size).sum();
         for found in kept {
             self.store(&mut state.done, &found, false);
         }
@@ -199,7 +199,7 @@ impl Keeper {
         state.done
     }
 
-    fn store(&self, done: &mut Kept, found: &Found, is_whole: bool) {
+    fn store(&self, done: &mut Kept, found: &HeldFile, is_whole: bool) {
         match self.store.put(found.id, &found.file, &found.metadata, is_whole) {
             Ok(bytes) => {
                 done.files += u64::from(bytes > 0);

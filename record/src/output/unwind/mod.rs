@@ -33,7 +33,7 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::unwinding::is_unwound;
 pub(crate) use chains::Chains;
-use modules::Modules;
+use modules::SharedModules;
 pub(super) use rewrite::Rewriter;
 pub(crate) use spaces::Spaces;
 
@@ -41,14 +41,14 @@ pub(crate) use spaces::Spaces;
 pub struct Unwinding {
     /// What processes have mapped.
     pub(crate) spaces: Spaces,
-    modules: Modules,
-    events: FxHashMap<u64, Event>,
+    modules: SharedModules,
+    events: FxHashMap<u64, UnwoundEvent>,
     /// Number of rounds that are over.
     rounds: AtomicU64,
 }
 
 /// An event whose samples are unwound.
-struct Event {
+struct UnwoundEvent {
     layout: SampleLayout,
     /// Maximum number of frames; 0 for the usual one.
     max_stack: u16,
@@ -74,10 +74,10 @@ impl Unwinding {
             for id in &entry.ids {
                 let (layout, attr) = (SampleLayout::of(&entry.attr), &entry.attr);
                 let (max_stack, copy) = (attr.sample_max_stack, attr.sample_stack_user);
-                events.insert(*id, Event { layout, max_stack, copy });
+                events.insert(*id, UnwoundEvent { layout, max_stack, copy });
             }
         }
-        let (spaces, modules) = (Spaces::default(), Modules::default());
+        let (spaces, modules) = (Spaces::default(), SharedModules::default());
         let any = !events.is_empty();
         any.then(|| Arc::new(Self { spaces, modules, events, rounds: AtomicU64::new(0) }))
     }

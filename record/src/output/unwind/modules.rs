@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use object::{
     Architecture, Object as _, ObjectSection as _, ObjectSegment as _, ReadCache, ReadRef,
 };
-use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_unwind::{Machine, Rules, Section, Sections};
 use rustc_hash::FxHashMap;
 
-use crate::output::build_ids::{FileId, MappedFile, vdso};
+use crate::output::build_ids::{FileId, FileIdentity, MappedFile, vdso};
 
 /// Name of the vDSO.
 const VDSO: &[u8] = b"[vdso]";
@@ -39,31 +38,18 @@ impl Eq for Source {}
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) path: Vec<u8>,
-    identity: Identity,
-}
-
-/// What tells files apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Identity {
-    File(FileId),
-    BuildId(BuildId),
-}
-
-impl Default for Identity {
-    fn default() -> Self {
-        Self::File(FileId::default())
-    }
+    identity: FileIdentity,
 }
 
 impl Source {
-    pub(super) fn new(path: &[u8], identity: Identity) -> Self {
+    pub(super) fn new(path: &[u8], identity: FileIdentity) -> Self {
         Self { key: Key { path: path.to_vec(), identity }, number: OnceLock::new() }
     }
 
     /// The vDSO of 32-bit tasks, which is another one.
     pub(super) fn vdso_of_32_bits() -> Self {
         let file = FileId { ino: 32, ..FileId::default() };
-        Self::new(VDSO, Identity::File(file))
+        Self::new(VDSO, FileIdentity::File(file))
     }
 
     /// Returns whether it is memory without a file.
@@ -186,9 +172,9 @@ fn machine<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Ma
 
 /// All modules, by number. Threads share them.
 #[derive(Default)]
-pub(super) struct Modules(Mutex<Known>);
+pub(super) struct SharedModules(Mutex<ModuleTable>);
 
-struct Known {
+struct ModuleTable {
     numbers: FxHashMap<Key, u32>,
     modules: Vec<Entry>,
     bytes: u64,
@@ -214,7 +200,7 @@ const MACHINES: [Machine; 3] = [Machine::X86_64, Machine::X86, Machine::Aarch64]
 /// Number of what is beyond the limits.
 const BEYOND: u32 = 3;
 
-impl Default for Known {
+impl Default for ModuleTable {
     fn default() -> Self {
         let memory = MACHINES.map(|machine| Entry::new(Some(Module::empty(machine)), "jit"));
         let modules = memory.into_iter().chain([Entry::new(None, "others")]).collect();
@@ -228,7 +214,7 @@ pub(super) fn memory(machine: Machine) -> u32 {
     u32::try_from(place).unwrap_or_default()
 }
 
-impl Modules {
+impl SharedModules {
     /// Returns the number of a module.
     pub(super) fn number(&self, source: &Source) -> u32 {
         *source.number.get_or_init(|| {
@@ -274,7 +260,7 @@ impl Modules {
             .map_or_else(String::new, |found| found.name.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ModuleTable> {
         // A thread that panicked ends the recording; what it left is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -290,8 +276,8 @@ fn read(pid: u32, mapping: &Mapping) -> Option<(Module, u64)> {
         return Some(Module::read(image.as_slice()));
     }
     let file = match identity {
-        Identity::File(file) => MappedFile { pid, range, file: *file }.file(path),
-        Identity::BuildId(id) => {
+        FileIdentity::File(file) => MappedFile { pid, range, file: *file }.file(path),
+        FileIdentity::BuildId(id) => {
             MappedFile { pid, range, file: FileId::default() }.identified(path, id)
         }
     };

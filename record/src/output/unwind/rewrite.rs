@@ -15,10 +15,10 @@ use recrep_unwind::{
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::modules::{self, Mapping, Module, Modules};
+use super::modules::{self, Mapping, Module, SharedModules};
 use super::space::Space;
-use super::spaces::Seen;
-use super::{Event, Unwinding};
+use super::spaces::SpaceCache;
+use super::{Unwinding, UnwoundEvent};
 use crate::output::tally::event_id;
 
 /// Maximum number of frames where no other is asked for: whole chains where they are possible, and
@@ -31,7 +31,7 @@ const MOST_CODE: usize = 4096;
 pub(crate) struct Rewriter {
     shared: Arc<Unwinding>,
     unwinder: Unwinder,
-    seen: Seen,
+    seen: SpaceCache,
     cache: Cache,
     frames: Vec<Frame>,
     links: Vec<u64>,
@@ -60,7 +60,7 @@ impl Rewriter {
         Self {
             shared,
             unwinder: Unwinder::default(),
-            seen: Seen::default(),
+            seen: SpaceCache::default(),
             cache: Cache::default(),
             frames: Vec::new(),
             links: Vec::new(),
@@ -94,7 +94,12 @@ impl Rewriter {
     }
 
     /// Writes a sample with what its stack tells; `None` if it is damaged.
-    fn sample(&mut self, record: &RawRecord<'_>, event: &Event, shared: &Unwinding) -> Option<()> {
+    fn sample(
+        &mut self,
+        record: &RawRecord<'_>,
+        event: &UnwoundEvent,
+        shared: &Unwinding,
+    ) -> Option<()> {
         let sample = Sample::new(*record, &event.layout, Endian::NATIVE);
         let mut fields = SampleFields::default();
         sample.read(&mut fields).ok()?;
@@ -135,7 +140,7 @@ impl Rewriter {
         &mut self,
         fields: &SampleFields<'_>,
         kernel: usize,
-        event: &Event,
+        event: &UnwoundEvent,
         shared: &Unwinding,
     ) -> Outcome {
         let (Some(chain), Some(regs), Some(stack)) =
@@ -225,14 +230,14 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 /// What a thread that writes has found of modules.
 #[derive(Default)]
 struct Cache {
-    modules: Vec<Found>,
+    modules: Vec<ModuleLookup>,
     code: FxHashMap<(u32, u64), Option<[u8; 8]>>,
     /// The memory of the last process that was asked for.
     memory: Option<(u32, Option<File>)>,
 }
 
 #[derive(Clone, Default)]
-enum Found {
+enum ModuleLookup {
     #[default]
     Unknown,
     /// It cannot be read by this process.
@@ -246,28 +251,28 @@ struct ProcessCode<'a> {
     time: u64,
     pid: u32,
     machine: Machine,
-    modules: &'a Modules,
+    modules: &'a SharedModules,
     cache: &'a mut Cache,
 }
 
 impl ProcessCode<'_> {
-    /// Looks for a module, by a mapping of this process.
-    fn look(&mut self, number: u32, mapping: &Mapping) -> Option<&Module> {
+    /// Returns a module, found by a mapping of this process.
+    fn module(&mut self, number: u32, mapping: &Mapping) -> Option<&Module> {
         let at = number as usize;
         if self.cache.modules.len() <= at {
-            self.cache.modules.resize(at + 1, Found::Unknown);
+            self.cache.modules.resize(at + 1, ModuleLookup::Unknown);
         }
         let found = self.cache.modules.get_mut(at)?;
         match found {
-            Found::Module(_) => {}
-            Found::Unreadable(pid) if *pid == self.pid => return None,
+            ModuleLookup::Module(_) => {}
+            ModuleLookup::Unreadable(pid) if *pid == self.pid => return None,
             _ => {
                 let module = self.modules.module(number, self.pid, mapping);
-                *found = module.map_or(Found::Unreadable(self.pid), Found::Module);
+                *found = module.map_or(ModuleLookup::Unreadable(self.pid), ModuleLookup::Module);
             }
         }
         match found {
-            Found::Module(module) => Some(module),
+            ModuleLookup::Module(module) => Some(module),
             _ => None,
         }
     }
@@ -291,18 +296,18 @@ impl Code for ProcessCode<'_> {
         let mapping = self.space.find(address, self.time)?;
         if mapping.source.is_memory() {
             let number = modules::memory(self.machine);
-            self.look(number, mapping);
+            self.module(number, mapping);
             return Some(Place { module: number, address });
         }
         let number = self.modules.number(&mapping.source);
         let offset = address.wrapping_sub(mapping.range.start).wrapping_add(mapping.pgoff);
-        let linked = self.look(number, mapping).map_or(offset, |module| module.linked(offset));
+        let linked = self.module(number, mapping).map_or(offset, |module| module.linked(offset));
         Some(Place { module: number, address: linked })
     }
 
     fn rules(&mut self, module: u32) -> Result<&Rules<Vec<u8>>, Unreadable> {
         match self.cache.modules.get(module as usize) {
-            Some(Found::Module(module)) => Ok(&module.rules),
+            Some(ModuleLookup::Module(module)) => Ok(&module.rules),
             _ => Err(Unreadable),
         }
     }

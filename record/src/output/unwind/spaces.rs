@@ -12,22 +12,22 @@ use recrep_format::abi::{CpuMode, misc};
 use recrep_format::record::{Body, MmapIdentity, Record};
 use rustc_hash::FxHashMap;
 
-use super::modules::{Identity, Mapping, Source};
+use super::modules::{Mapping, Source};
 use super::space::Space;
-use crate::output::build_ids::{FileId, MapsLine};
+use crate::output::build_ids::{FileId, FileIdentity, MapsLine};
 
 /// The mappings of all processes. Threads share them.
 #[derive(Default)]
 pub(crate) struct Spaces {
     /// What drained records say, in any order.
     gathered: Mutex<Vec<Change>>,
-    known: Mutex<Known>,
+    known: Mutex<SpaceTable>,
     /// Changes with each change of `known`.
     version: AtomicU64,
 }
 
 #[derive(Default)]
-struct Known {
+struct SpaceTable {
     spaces: FxHashMap<u32, Arc<Space>>,
     /// Changes that are newer than all samples so far.
     later: Vec<Change>,
@@ -68,7 +68,7 @@ const MOST_READ: u64 = 4 << 20;
 
 /// A process's mappings, as last seen by a thread that writes.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SpaceCache {
     version: u64,
     spaces: FxHashMap<u32, Option<Arc<Space>>>,
 }
@@ -82,15 +82,15 @@ impl Spaces {
         let what = match &record.body {
             Body::Mmap(map) if is_code => {
                 let range = map.addr..map.addr.saturating_add(map.len);
-                let identity = Identity::File(FileId::default());
+                let identity = FileIdentity::File(FileId::default());
                 mapped(map.pid, range, map.pgoff, map.filename.as_bytes(), identity)
             }
             Body::Mmap2(map) if is_code => {
                 let range = map.addr..map.addr.saturating_add(map.len);
                 let identity = match map.identity {
-                    MmapIdentity::Inode(inode) => Identity::File(inode.into()),
+                    MmapIdentity::Inode(inode) => FileIdentity::File(inode.into()),
                     MmapIdentity::BuildId(_) => match map.identity.build_id() {
-                        Some(id) => Identity::BuildId(id),
+                        Some(id) => FileIdentity::BuildId(id),
                         None => return,
                     },
                 };
@@ -136,7 +136,7 @@ impl Spaces {
     }
 
     /// Returns the mappings of a process; `None` if they are not known.
-    pub(super) fn of(&self, pid: u32, seen: &mut Seen) -> Option<Arc<Space>> {
+    pub(super) fn of(&self, pid: u32, seen: &mut SpaceCache) -> Option<Arc<Space>> {
         let version = self.version.load(Ordering::Acquire);
         if seen.version != version {
             seen.spaces.clear();
@@ -151,7 +151,7 @@ impl Spaces {
     }
 }
 
-impl Known {
+impl SpaceTable {
     fn apply(&mut self, Change { time, what }: Change) {
         match what {
             What::Map { pid, mapping } => {
@@ -231,10 +231,10 @@ fn listed_now(pid: u32) -> Option<Space> {
 }
 
 fn listed(pid: u32, map: &MapsLine<'_>) -> What {
-    mapped(pid, map.start..map.end, map.pgoff, map.name(), Identity::File(map.file))
+    mapped(pid, map.start..map.end, map.pgoff, map.name(), FileIdentity::File(map.file))
 }
 
-fn mapped(pid: u32, range: Range<u64>, pgoff: u64, path: &[u8], identity: Identity) -> What {
+fn mapped(pid: u32, range: Range<u64>, pgoff: u64, path: &[u8], identity: FileIdentity) -> What {
     let mapping = Mapping { range, pgoff, source: Arc::new(Source::new(path, identity)) };
     let is_other = mapping.source.is_vdso() && mapping.is_low();
     let source =

@@ -199,7 +199,7 @@ fn other_records_and_samples_without_a_user_s_stack_stay() {
 fn a_process_that_lives_is_looked_at_where_no_record_tells() {
     let shared = shared();
     let me = std::process::id();
-    let space = shared.spaces.of(me, &mut spaces::Seen::default()).unwrap();
+    let space = shared.spaces.of(me, &mut spaces::SpaceCache::default()).unwrap();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let code = maps.lines().find(|line| line.contains(" r-xp ")).unwrap();
     let start = u64::from_str_radix(code.split('-').next().unwrap(), 16).unwrap();

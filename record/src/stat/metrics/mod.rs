@@ -16,4 +16,4 @@ mod sets;
 mod wanted;
 
 pub(crate) use facts::Facts;
-pub(crate) use request::{ChosenMetrics, MetricRequest, choose};
+pub(crate) use request::{MetricRequest, choose};

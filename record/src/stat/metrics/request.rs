@@ -6,7 +6,7 @@ use recrep_counts::{MetricInput, TableMetric};
 
 use super::facts::Facts;
 use super::sets::Sets;
-use super::wanted::{Found, LeftOut, Search, Wanted};
+use super::wanted::{FoundMetrics, LeftOut, Search, Wanted};
 use crate::event::EventSpec;
 use crate::machine::sources::EventSources;
 
@@ -49,7 +49,7 @@ pub(crate) fn choose(
     let (no_group, no_threshold) = (request.no_group, request.no_threshold);
     let search = Search { sources, facts, no_group, no_threshold };
     let mut chosen = ChosenMetrics::default();
-    let mut wanted: Vec<Asked> = Vec::new();
+    let mut wanted: Vec<RequestedMetric> = Vec::new();
     for name in &request.names {
         let found = search.find(name).map_err(|why| format!("-M {name}: {why}"))?;
         ask(found, name, &mut wanted, &mut chosen.notes);
@@ -123,7 +123,7 @@ pub(crate) fn choose(
 
 /// Returns notes on the metrics that have `inputs`: on those without their thresholds, and without
 /// groups.
-fn remarks(wanted: &[Asked], inputs: &[Option<Vec<MetricInput>>]) -> Vec<String> {
+fn remarks(wanted: &[RequestedMetric], inputs: &[Option<Vec<MetricInput>>]) -> Vec<String> {
     let counted = wanted.iter().zip(inputs).filter(|(_, inputs)| inputs.is_some());
     let counted: Vec<&Wanted> = counted.map(|(asked, _)| &asked.metric).collect();
     let mut notes = Vec::new();
@@ -146,7 +146,7 @@ fn remarks(wanted: &[Asked], inputs: &[Option<Vec<MetricInput>>]) -> Vec<String>
 }
 
 /// A metric, and the name that the user gave for it.
-struct Asked {
+struct RequestedMetric {
     metric: Wanted,
     by: String,
     /// `true` if that is its own name, not a group's.
@@ -154,15 +154,15 @@ struct Asked {
 }
 
 /// Adds the metrics that a name means, each once, and a note on those that are left out.
-fn ask(found: Found, by: &str, wanted: &mut Vec<Asked>, notes: &mut Vec<String>) {
+fn ask(found: FoundMetrics, by: &str, wanted: &mut Vec<RequestedMetric>, notes: &mut Vec<String>) {
     for metric in found.metrics {
-        let is_same = |asked: &Asked| {
+        let is_same = |asked: &RequestedMetric| {
             asked.metric.name == metric.name && asked.metric.entry.pmu == metric.entry.pmu
         };
         if !wanted.iter().any(is_same) {
             let plain = by.split(':').next().unwrap_or(by);
             let is_named = plain.eq_ignore_ascii_case(&metric.entry.name);
-            wanted.push(Asked { metric, by: by.to_owned(), is_named });
+            wanted.push(RequestedMetric { metric, by: by.to_owned(), is_named });
         }
     }
     notes.extend(note(by, &found.left_out));

@@ -43,7 +43,7 @@ pub(super) struct Search<'a> {
 }
 
 /// Metrics of one name.
-pub(super) struct Found {
+pub(super) struct FoundMetrics {
     pub(super) metrics: Vec<Wanted>,
     /// Metrics of the group that cannot be computed here, and why.
     pub(super) left_out: Vec<LeftOut>,
@@ -57,7 +57,7 @@ pub(super) struct LeftOut {
 
 impl Search<'_> {
     /// Returns the metrics that `NAME[:MODIFIERS]` means.
-    pub(super) fn find(&self, name: &str) -> Result<Found, String> {
+    pub(super) fn find(&self, name: &str) -> Result<FoundMetrics, String> {
         let (plain, modifiers) = name.split_once(':').unwrap_or((name, ""));
         let all = self.sources.metrics();
         let meant = all.iter().filter(|metric| metric.is_meant_by(plain));
@@ -77,7 +77,7 @@ impl Search<'_> {
             }
         }
         match (metrics.is_empty(), left_out.first()) {
-            (false, _) => Ok(Found { metrics, left_out }),
+            (false, _) => Ok(FoundMetrics { metrics, left_out }),
             (true, Some(first)) => {
                 Err(format!("none of the metrics in '{plain}' can be computed: {}", first.why))
             }

@@ -34,9 +34,9 @@ const PIPE_IGNORED: u8 = 1 << 3;
 /// Called by the loader before `main`.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static AT_LOAD: extern "C" fn() = note_state;
 
-extern "C" fn look() {
+extern "C" fn note_state() {
     let mut found = 0;
     for descriptor in 0..3 {
         // SAFETY: F_GETFD takes a number and touches no memory of ours.
