@@ -47,7 +47,7 @@ Commands:
 
 pub(super) const EXAMPLES: &str = "Examples:";
 
-/// What comes after the options.
+/// Text after the options.
 pub(super) const AFTER: &str = "\
 Examples:
   rec -g ./app                                Where does the program spend its time? Then: rep

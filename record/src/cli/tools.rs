@@ -90,23 +90,10 @@ impl Tool {
             _ => "Memory accesses",
         };
         let name = format!("rec {}", self.name());
-        let latency = Arg::new("ldlat")
-            .long("ldlat")
-            .value_name("CYCLES")
-            .value_parser(values::number::<u32>)
-            .help(format!(
-                "Sample only loads that take at least CYCLES [default: {DEFAULT_LATENCY}]"
-            ));
-        let kind = Arg::new("type")
-            .short('t')
-            .long("type")
-            .value_name("TYPES")
-            .conflicts_with("event")
-            .help("Sample these accesses: load, store [default: load,store]");
         let command = Command::new(name.clone()).bin_name(&name).next_help_heading(heading);
         let command = match self {
-            Self::Mem => command.arg(kind).arg(latency),
-            Self::C2c => command.arg(latency.short('l')),
+            Self::Mem => command.arg(accesses_arg()).arg(latency_arg()),
+            Self::C2c => command.arg(latency_arg().short('l')),
             Self::Trace => command,
         };
         let mut usage = format!(
@@ -137,11 +124,8 @@ impl Tool {
                     )
                     .help_heading(heading),
             });
-        let letter = |arg: &Arg| {
-            self.letters().iter().find(|(id, _)| arg.get_id() == id).map(|(_, letter)| *letter)
-        };
-        command.mut_args(|arg| match letter(&arg) {
-            Some(letter) => arg.short(letter),
+        command.mut_args(|arg| match self.letters().iter().find(|(id, _)| arg.get_id() == id) {
+            Some((_, letter)) => arg.short(*letter),
             None => arg,
         })
     }
@@ -268,6 +252,23 @@ impl Tool {
     }
 }
 
+fn accesses_arg() -> Arg {
+    Arg::new("type")
+        .short('t')
+        .long("type")
+        .value_name("TYPES")
+        .conflicts_with("event")
+        .help("Sample these accesses: load, store [default: load,store]")
+}
+
+fn latency_arg() -> Arg {
+    Arg::new("ldlat")
+        .long("ldlat")
+        .value_name("CYCLES")
+        .value_parser(values::number::<u32>)
+        .help(format!("Sample only loads that take at least CYCLES [default: {DEFAULT_LATENCY}]"))
+}
+
 /// Chooses the entries and exits of system calls, each one whatever the rate of other events is.
 /// Only entries have callchains, as those of exits would be the same. Frames of the C library have
 /// no frame pointers, so stacks are unwound where rec can: of copies that lead out of that library,
@@ -312,10 +313,7 @@ fn by_accesses(all: &[MemoryEvent], kinds: Option<&str>) -> Result<Vec<MemoryEve
             _ => return Err(format!("-t: '{kind}' is neither load nor store")),
         }
     }
-    let of = |accesses: Accesses| -> Vec<MemoryEvent> {
-        all.iter().filter(|event| event.accesses == accesses).cloned().collect()
-    };
-    let both = of(Accesses::Both);
+    let both = with_accesses(all, Accesses::Both);
     if loads && stores && !both.is_empty() {
         return Ok(both);
     }
@@ -323,7 +321,7 @@ fn by_accesses(all: &[MemoryEvent], kinds: Option<&str>) -> Result<Vec<MemoryEve
     for (wanted, accesses, kind, other) in
         [(loads, Accesses::Loads, "load", "store"), (stores, Accesses::Stores, "store", "load")]
     {
-        let found = if wanted { of(accesses) } else { Vec::new() };
+        let found = if wanted { with_accesses(all, accesses) } else { Vec::new() };
         if wanted && found.is_empty() {
             let advice = match both.is_empty() {
                 true => {
@@ -340,6 +338,10 @@ fn by_accesses(all: &[MemoryEvent], kinds: Option<&str>) -> Result<Vec<MemoryEve
     // The events of a PMU together.
     chosen.sort_by_key(|event| all.iter().position(|other| other.spec == event.spec));
     Ok(chosen)
+}
+
+fn with_accesses(all: &[MemoryEvent], accesses: Accesses) -> Vec<MemoryEvent> {
+    all.iter().filter(|event| event.accesses == accesses).cloned().collect()
 }
 
 /// The events with names that contain these, as perf selects them.
@@ -368,10 +370,9 @@ fn names_of(events: &[MemoryEvent]) -> String {
 
 /// A note where accesses are not sampled on all CPUs.
 fn partial(events: &[MemoryEvent], machine: &Machine) -> Option<String> {
-    let samples = |cpu: &u32| {
+    let (with, without): (Vec<u32>, Vec<u32>) = machine.online.iter().partition(|cpu| {
         events.iter().any(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu)))
-    };
-    let (with, without): (Vec<u32>, Vec<u32>) = machine.online.iter().partition(|cpu| samples(cpu));
+    });
     (!without.is_empty()).then(|| {
         format!(
             "sampling memory accesses on CPU {} only; CPU {} has no events for them",

@@ -1,9 +1,9 @@
-//! Draining: goes round all rings and copies what is in them into the queue from which the file is
+//! Draining: copies the records of all rings, round by round, into the queue from which the file is
 //! written.
 //!
-//! What is in the rings is copied into the queue, several rings at once, and then the room is given
-//! back: nothing here waits for a disk as long as the queue has room. Each record's header is
-//! looked at once, for the [`Tally`]; twice where a [`filter`] leaves records out.
+//! Several rings are copied at once, and then released: nothing here waits for a disk as long as
+//! the queue has room. Each record's header is read once, for the [`Tally`]; twice if a [`filter`]
+//! leaves records out.
 //!
 //! A FINISHED_ROUND record follows each round that had records. A record that the kernel writes
 //! during round n is read in round n or n+1, so no record of round n+2 is older than one of round
@@ -44,7 +44,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Drains rings into a file.
 #[derive(Debug)]
 pub struct Drain {
-    /// Tally of what has passed; its counts go with each batch to the file.
+    /// Tally of the drained records; its counts go with each batch to the file.
     pub tally: Tally,
     finished_round: Vec<u8>,
     /// Minimum bytes in a ring to drain it (`--mmap-flush`).
@@ -89,7 +89,7 @@ impl Drain {
         Self { least, ..self }
     }
 
-    /// Moves the thread to these CPUs, one set per ring, to drain the ring.
+    /// Moves the thread to the CPUs of each ring to drain it.
     pub fn at(self, places: Vec<CpuSet>) -> Self {
         Self { places, ..self }
     }
@@ -211,12 +211,13 @@ impl Drain {
         if whole < pending.len() {
             tally.counts.damaged += 1;
         }
-        // What is no record goes into the file as it is.
+        // Bytes that are no record go into the file unchanged.
         add(start..pending.len());
         bytes
     }
 
-    /// Does the same where copies of stacks are trimmed, and so written anew.
+    /// Counts the records that are kept, and appends them with trimmed copies of stacks. Returns the
+    /// number of bytes.
     fn pass_trimmed(
         &mut self,
         pending: &Pending<'_>,
@@ -233,7 +234,7 @@ impl Drain {
         if whole < pending.len() {
             tally.counts.damaged += 1;
         }
-        // What is no record goes into the file as it is.
+        // Bytes that are no record go into the file unchanged.
         let (first, second) = pending.part(whole..pending.len());
         to.bytes(first);
         to.bytes(second);

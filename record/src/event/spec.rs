@@ -112,6 +112,12 @@ pub struct Probe {
 }
 
 impl EventSpec {
+    /// Returns whether its PMU counts on any of these CPUs.
+    pub(crate) fn counts_on_any(&self, cpus: &[u32]) -> bool {
+        let own = self.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
+        own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
+    }
+
     /// Returns the default event: `cycles:P`.
     pub fn default_event() -> Self {
         Self {

@@ -25,11 +25,11 @@ pub struct BpfFunction {
     pub tag: [u8; 8],
 }
 
-/// Returns all programs, by the call for the id after another one and the call for the program of
-/// an id.
+/// Returns all programs. `next` returns the id after another one, `program` the program of an id.
 ///
 /// # Errors
-/// What these give, but for programs that are unloaded meanwhile, which are left out.
+/// Returns the errors of both, except for programs that were unloaded meanwhile, which are left
+/// out.
 pub(super) fn list(
     next: impl Fn(u32) -> Result<u32, Errno>,
     program: impl Fn(u32) -> Result<BpfProgram, Errno>,

@@ -98,7 +98,7 @@ pub trait Kernel {
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
 
     /// Returns now, by the wall clock and by the samples' (`clock`: that of `-k`); `None` if the
-    /// kernel does not tell.
+    /// kernel does not say.
     fn now(&self, _clock: Option<i32>) -> Option<ClockMoment> {
         None
     }

@@ -27,7 +27,7 @@ pub(super) fn now(kernel: &impl Kernel, clock: Option<i32>) -> Option<ClockMomen
         kind: EventType::SOFTWARE,
         config: SwEvent::DUMMY.0,
         sample_type: SampleType::TIME,
-        // Without the kernel's part, nobody needs a right for it.
+        // Without the kernel's part, any user may open it.
         flags: AttrFlags::COMM
             | AttrFlags::SAMPLE_ID_ALL
             | AttrFlags::EXCLUDE_KERNEL

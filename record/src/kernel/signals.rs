@@ -2,7 +2,7 @@
 //! which requests a snapshot or a new file.
 //!
 //! Keys of a terminal (Ctrl-C, Ctrl-\) and its end send their signals to rec and to the recorded
-//! command alike; they are told apart from those that are sent to rec alone.
+//! command alike; they are distinguished from those that are sent to rec alone.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,11 +27,11 @@ pub(crate) struct Signals {
     child: UnixStream,
     /// SIGUSR2.
     user: UnixStream,
-    /// Whether a terminal sent one that ends the recording.
+    /// `true` if a terminal sent a signal that ends the recording.
     by_terminal: Arc<AtomicBool>,
 }
 
-/// What [`Signals::wait`] waited for.
+/// Event that ended [`Signals::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
     /// A signal that ends the recording.

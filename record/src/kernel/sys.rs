@@ -171,12 +171,13 @@ pub(crate) fn children_cpu_time() -> (Duration, Duration) {
     // SAFETY: getrusage(2) writes one rusage to its argument, which lives through the call. It
     // cannot fail with these arguments.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
-    let time = |time: libc::timeval| {
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        let micros = u64::try_from(time.tv_usec).unwrap_or(0);
-        Duration::from_secs(seconds) + Duration::from_micros(micros)
-    };
-    (time(usage.ru_utime), time(usage.ru_stime))
+    (duration(usage.ru_utime), duration(usage.ru_stime))
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
 
 /// Unblocks a signal in this thread, and in threads that it starts later. A process inherits
@@ -292,7 +293,7 @@ struct BpfAttr {
     info: u64,
 }
 
-/// The part of `struct bpf_prog_info` that tells where a program is. `prog_tags` is there since
+/// The part of `struct bpf_prog_info` that has the addresses of a program. `prog_tags` is there since
 /// Linux 5.0.
 #[repr(C)]
 #[derive(Default)]
@@ -340,7 +341,7 @@ pub(super) fn next_bpf_program(id: u32) -> Result<u32, Errno> {
     Ok(attr.more)
 }
 
-/// Returns a BPF program and where its functions are, or none if the kernel tells no addresses.
+/// Returns a BPF program and where its functions are, or none if the kernel hides addresses.
 ///
 /// # Errors
 /// The kernel's refusal; ENOENT: it was unloaded.
@@ -365,7 +366,7 @@ pub(super) fn bpf_program(id: u32) -> Result<BpfProgram, Errno> {
     bpf_info(&fd, &mut info)?;
     let functions = addrs.into_iter().zip(lens).zip(tags);
     let functions = functions.map(|((addr, len), tag)| BpfFunction { addr, len, tag });
-    // Those that are not translated are run by the kernel's interpreter, which has a name.
+    // Programs without machine code run in the kernel's interpreter, which has a name.
     let functions = functions.filter(|function| function.addr != 0 && function.len != 0).collect();
     let name = info.name.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
     Ok(BpfProgram { id, tag: info.tag, name, has_btf: info.btf_id != 0, functions })

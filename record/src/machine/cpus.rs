@@ -10,8 +10,10 @@ use crate::tasks;
 /// Returns the CPUs of each NUMA node.
 pub(crate) fn nodes(sysfs: &Path) -> Vec<Vec<u32>> {
     let entries = fs::read_dir(sysfs.join("devices/system/node")).into_iter().flatten().flatten();
-    let list = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("cpulist")).ok();
-    entries.filter_map(list).filter_map(|list| tasks::parse_cpus(&list).ok()).collect()
+    entries
+        .filter_map(|entry| fs::read_to_string(entry.path().join("cpulist")).ok())
+        .filter_map(|list| tasks::parse_cpus(&list).ok())
+        .collect()
 }
 
 /// Converts CPUs to a set for the scheduler.

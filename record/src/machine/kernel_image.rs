@@ -20,7 +20,7 @@ pub(crate) struct KernelImage {
     pub bpf_symbols: Vec<BpfSymbol>,
 }
 
-/// A symbol of code that BPF made, without its length, which the kernel does not tell here.
+/// A symbol of code that BPF made, without its length, which the kernel does not give here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BpfSymbol {
     pub addr: u64,

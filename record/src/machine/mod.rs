@@ -50,8 +50,8 @@ pub struct Machine {
     /// `true` if guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the
     /// host excludes them.
     pub guests_trace: bool,
-    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in
-    /// sysfs (Arm), or nobody knows.
+    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); `None` if each core
+    /// says so in sysfs (Arm), or if it is unknown.
     pub cpuid: Option<String>,
     /// Root of sysfs, which has the PMUs.
     pub sysfs: PathBuf,
@@ -116,8 +116,8 @@ impl Machine {
         })
     }
 
-    /// The same with what the CPU is, for event tables. On a machine with many CPUs, the kernel
-    /// takes a while to tell.
+    /// Adds the CPU's identifier, for event tables. Reading it takes a while on a machine with many
+    /// CPUs.
     pub fn with_cpuid(self) -> Self {
         Self { cpuid: event_tables::cpuid::read(), ..self }
     }

@@ -39,8 +39,8 @@ impl EventSources {
         Self { pmus: OnceCell::from(Vec::new()), ..Self::new(sys, None) }
     }
 
-    /// The same with the named events of perf's tables in `dir`. `cpuid`: the CPU, where its cores
-    /// do not say which it is.
+    /// Adds the named events of perf's tables in `dir`. `cpuid` is the CPU, if its cores do not say
+    /// so in sysfs.
     pub(crate) fn with_tables(self, dir: &Path, cpuid: Option<&str>) -> Result<Self, String> {
         let mut pmus = pmu::all(&self.sys);
         let named = EventTables::open(dir)?.name_events(&mut pmus, cpuid, &self.sys)?;

@@ -42,15 +42,15 @@ pub(crate) fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], av
     let _ = sysfs.memory(features);
 }
 
-/// Returns the location of each CPU; zeroes where sysfs does not tell.
+/// Returns the location of each CPU; zeroes where sysfs has none.
 pub(crate) fn locations(sysfs: &Path, cpus: &[u32]) -> BTreeMap<u32, CpuTopology> {
     let sysfs = Sysfs(sysfs);
-    let known = |id: u32| if id == UNKNOWN { 0 } else { id };
     let mut all: BTreeMap<u32, CpuTopology> = cpus
         .iter()
         .map(|cpu| {
-            let id = |name| known(sysfs.topology_id(*cpu, name));
-            let [socket, die, core] = ["physical_package_id", "die_id", "core_id"].map(id);
+            let [socket, die, core] = ["physical_package_id", "die_id", "core_id"]
+                .map(|name| sysfs.topology_id(*cpu, name))
+                .map(|id| if id == UNKNOWN { 0 } else { id });
             (*cpu, CpuTopology { socket, die, core, node: 0 })
         })
         .collect();

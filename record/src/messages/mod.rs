@@ -1,8 +1,7 @@
 //! Messages to standard error: one line each, with the prefix `rec: `.
 //!
 //! Three levels: `-q` prints only errors and losses, `-v` adds details of the plan. On a terminal,
-//! one more line can tell how the recording goes on: it is written over by the next, and by any
-//! other message.
+//! one more line shows the progress of the recording; the next message overwrites it.
 
 pub mod error;
 mod terminal;
@@ -27,7 +26,7 @@ pub struct Messages {
     verbosity: Verbosity,
     out: RefCell<Box<dyn Write>>,
     on_terminal: bool,
-    /// Whether the last line on the terminal is a status line.
+    /// `true` if the last line on the terminal is a status line.
     has_status: Cell<bool>,
 }
 
@@ -47,7 +46,7 @@ impl Messages {
         Self { verbosity, out: RefCell::new(out), on_terminal: false, has_status: Cell::new(false) }
     }
 
-    /// The same, as if they went to a terminal.
+    /// Returns messages that are written as to a terminal.
     #[cfg(test)]
     pub(crate) fn on_a_terminal(self) -> Self {
         Self { on_terminal: true, ..self }

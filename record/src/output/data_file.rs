@@ -124,7 +124,7 @@ impl DataFile {
     /// A pipe that does not block may be full.
     fn wait_for_room(&mut self) {
         use rustix::event::{PollFd, PollFlags, poll};
-        // Whatever it says, the next write tells.
+        // An error shows at the next write.
         let _ = poll(&mut [PollFd::new(self.form.file(), PollFlags::OUT)], None);
     }
 
@@ -207,7 +207,7 @@ fn complete(writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u6
     Ok(writer.finish(features)?.metadata()?.len())
 }
 
-/// The same; where there is no room for all features, the file has those that matter most.
+/// Writes features and header; if there is no room for all features, those that matter most.
 fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u64> {
     let (end, bare) = (writer.position(), writer.bare_header());
     let mut file = writer.get_mut().try_clone()?;
@@ -247,8 +247,8 @@ fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter
         .unwrap_or_else(|| first(2))
 }
 
-/// Asks for room for the features. Why there is none; a file system that cannot tell is taken to
-/// have it.
+/// Reserves room for the features. Returns why there is none; file systems that cannot reserve are
+/// assumed to have it.
 fn no_room(file: &File, end: u64, features: &FeatureWriter) -> Option<io::Error> {
     let size = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>();
     let asked = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), end, size.max(1));

@@ -24,18 +24,18 @@ use crate::plan::config;
 
 /// A perf.data file, a directory of them, or a stream in pipe mode, in the making.
 ///
-/// What is appended is copied into a queue; a thread writes it. Errors are those of an earlier
-/// append therefore.
+/// Appended records are copied into a queue, and written by a thread. So an error may be that of an
+/// earlier append.
 #[derive(Debug)]
 pub struct Output {
     /// The file or the directory; none for standard output.
     made: Option<Made>,
-    /// Those of a directory after the first; where one of them is, the first has the header's file
-    /// alone.
+    /// Writers; those of a directory's records come after the first, which then has the file of the
+    /// header alone.
     writers: Vec<Writer>,
-    /// The files, when writing is over: those of each writer.
+    /// Files of all writers, once these have ended.
     ended: Vec<DataFile>,
-    /// Summary of what was written, when writing is over.
+    /// Summary of the written records, once the writers have ended.
     written: Written,
     /// Each ring's writer, and its file among those of the writer; none where all is in one file.
     places: Vec<Option<(usize, usize)>>,
@@ -44,6 +44,10 @@ pub struct Output {
     unwinding: Option<Arc<Unwinding>>,
     /// Room for the features, held until the end so that a disk that fills up has it.
     reserve: Option<File>,
+}
+
+fn packer(to: &config::OutputOptions) -> Result<Option<Packer>> {
+    to.compression.map(Packer::new).transpose()
 }
 
 /// Bytes that are held for the features.
@@ -59,7 +63,7 @@ pub struct Layout {
     pub groups: Vec<Vec<usize>>,
     /// Number of bytes that may wait to be written.
     pub queue: usize,
-    /// What samples with copied stacks need to be unwound; `None` if they are written as they are.
+    /// State for unwinding copied stacks; `None` if samples are written unchanged.
     pub unwinding: Option<Arc<Unwinding>>,
 }
 
@@ -80,28 +84,21 @@ impl Output {
         head: &FeatureWriter,
         layout: &Layout,
     ) -> Result<Self> {
-        let packer = || to.compression.map(Packer::new).transpose();
-        let length = Arc::new(AtomicU64::new(0));
-        let unwinding = layout.unwinding.as_ref();
-        let output = |made, writers, places, reserve| Self {
-            is_pipe: Option::is_none(&made),
-            made,
-            writers,
+        let mut output = Self {
+            made: None,
+            writers: Vec::new(),
             ended: Vec::new(),
             written: Written::default(),
-            places,
-            length: Arc::clone(&length),
+            places: Vec::new(),
+            length: Arc::new(AtomicU64::new(0)),
+            is_pipe: to.is_stdout(),
             unwinding: layout.unwinding.clone(),
-            reserve,
+            reserve: None,
         };
-        if to.is_stdout() {
-            let data = DataFile::stream(stdout()?, attrs, head, packer()?)?;
-            return Ok(output(
-                None,
-                vec![Writer::start(vec![data], layout.queue, &length, unwinding)?],
-                Vec::new(),
-                None,
-            ));
+        if output.is_pipe {
+            let data = DataFile::stream(stdout()?, attrs, head, packer(to)?)?;
+            output.start_writer(vec![data], layout.queue)?;
+            return Ok(output);
         }
         let rings = layout.groups.iter().flatten().max().map_or(0, |last| last + 1);
         let (made, mut files) = if layout.groups.is_empty() {
@@ -109,43 +106,67 @@ impl Output {
         } else {
             Made::directory(&to.path, place::names(rings))?
         };
-        let start = || {
-            let streams = files.split_off(1);
-            let mut data = Vec::new();
-            for (path, file) in files {
-                data.push(DataFile::new(file, &path, attrs, packer()?)?);
-            }
-            let mut writers = vec![Writer::start(data, layout.queue, &length, unwinding)?];
-            let mut places = vec![None; rings];
-            let mut streams: Vec<_> = streams.into_iter().map(Some).collect();
-            let share = (layout.queue / layout.groups.len().max(1)).max(LEAST_QUEUE);
-            for group in &layout.groups {
-                let mut own = Vec::new();
-                for ring in group {
-                    let Some((path, file)) = streams.get_mut(*ring).and_then(Option::take) else {
-                        continue;
-                    };
-                    if let Some(place) = places.get_mut(*ring) {
-                        *place = Some((writers.len(), own.len()));
-                    }
-                    own.push(DataFile::records(file, path, packer()?));
-                }
-                writers.push(Writer::start(own, share, &length, unwinding)?);
-            }
-            Ok((writers, places))
-        };
-        match start() {
-            Ok((writers, places)) => {
-                let reserve = reserve_beside(&to.path);
-                Ok(output(Some(made), writers, places, reserve))
-            }
-            Err(error) => {
-                // There is nothing in it that could be kept, unlike in the one that was there
-                // before.
-                made.undo();
-                Err(error)
-            }
+        let streams = files.split_off(1);
+        output.places = vec![None; rings];
+        let started = output
+            .start_first(files, to, attrs, layout)
+            .and_then(|()| output.start_others(streams, to, layout));
+        if let Err(error) = started {
+            // The writers end first. There is nothing to keep, unlike in the file that was there
+            // before.
+            drop(output);
+            made.undo();
+            return Err(error);
         }
+        output.made = Some(made);
+        output.reserve = reserve_beside(&to.path);
+        Ok(output)
+    }
+
+    fn start_writer(&mut self, files: Vec<DataFile>, queue: usize) -> Result<()> {
+        let writer = Writer::start(files, queue, &self.length, self.unwinding.as_ref())?;
+        self.writers.push(writer);
+        Ok(())
+    }
+
+    /// Starts the writer of the file with the header.
+    fn start_first(
+        &mut self,
+        files: Vec<(PathBuf, File)>,
+        to: &config::OutputOptions,
+        attrs: &[AttrEntry],
+        layout: &Layout,
+    ) -> Result<()> {
+        let mut data = Vec::new();
+        for (path, file) in files {
+            data.push(DataFile::new(file, &path, attrs, packer(to)?)?);
+        }
+        self.start_writer(data, layout.queue)
+    }
+
+    /// Starts a writer for each group of rings, with a file for each ring.
+    fn start_others(
+        &mut self,
+        streams: Vec<(PathBuf, File)>,
+        to: &config::OutputOptions,
+        layout: &Layout,
+    ) -> Result<()> {
+        let mut streams: Vec<_> = streams.into_iter().map(Some).collect();
+        let share = (layout.queue / layout.groups.len().max(1)).max(LEAST_QUEUE);
+        for group in &layout.groups {
+            let mut own = Vec::new();
+            for ring in group {
+                let Some((path, file)) = streams.get_mut(*ring).and_then(Option::take) else {
+                    continue;
+                };
+                if let Some(place) = self.places.get_mut(*ring) {
+                    *place = Some((self.writers.len(), own.len()));
+                }
+                own.push(DataFile::records(file, path, packer(to)?));
+            }
+            self.start_writer(own, share)?;
+        }
+        Ok(())
     }
 
     /// Appends records as they are.
@@ -237,8 +258,8 @@ impl Output {
         all
     }
 
-    /// Completes the file: features, and the header that knows where all is; or the stream, by the
-    /// features that it has not.
+    /// Finishes the file: writes the features, then the final header. In pipe mode, sends the
+    /// remaining features.
     pub fn finish(mut self, features: FeatureWriter) -> Result<Finished> {
         self.settle()?;
         self.end()?;

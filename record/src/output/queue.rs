@@ -80,7 +80,7 @@ struct QueueState {
     is_closed: bool,
     /// Number of rounds that are over.
     rounds: u64,
-    /// Number of those who wait for room, or for the last batch.
+    /// Threads waiting for room or for the queue to drain.
     waiting: usize,
     failed: Option<Error>,
     written: Written,

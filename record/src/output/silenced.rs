@@ -9,8 +9,8 @@
 //!  such a program      COMM (exec)           EXIT
 //! ```
 //!
-//! The three may lie in rings of several CPUs, which are read one after the other, so times tell
-//! and not the order.
+//! The three may be in the rings of several CPUs, which are read one after the other, so their times
+//! are compared, not their order.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions(Arc<Mutex<FxHashMap<u32, Execution>>>);
 
-/// What is known of a process; times are 0 if unknown.
+/// Last execution of a process; times are 0 if unknown.
 #[derive(Debug, Default)]
 struct Execution {
     name: String,

@@ -67,7 +67,7 @@ impl Counts {
         view: Option<&str>,
     ) -> String {
         let samples = count(self.samples, "sample");
-        // A few samples have no time that would tell anything.
+        // The time span of a single sample says nothing.
         let time = self.first.filter(|first| *first < self.last).map(|first| self.last - first);
         let time =
             time.map(|nanos| format!(" in {}", units::rough_time(nanos))).unwrap_or_default();
@@ -77,14 +77,14 @@ impl Counts {
                 format!("{}, {}", count(events, "lost event"), count(samples, "lost sample"))
             }
         };
-        let command = |view: &str| match view {
-            "" => "; view: rep".to_owned(),
-            view => format!("; view: rep {view}"),
+        let command = match view {
+            None | Some("") => "rep".to_owned(),
+            Some(view) => format!("rep {view}"),
         };
-        let view = match (view.map(command), name) {
+        let view = match (view, name) {
             (None, _) | (_, "-") => String::new(),
-            (Some(command), "out.data") => command,
-            (Some(command), name) => format!("{command} {}", units::quoted(name)),
+            (_, "out.data") => format!("; view: {command}"),
+            (_, name) => format!("; view: {command} {}", units::quoted(name)),
         };
         let chains = chains.summary().map(|chains| format!("{chains}, ")).unwrap_or_default();
         let bytes = units::bytes(bytes);
@@ -119,12 +119,11 @@ pub struct AuxCounts {
 impl AuxCounts {
     /// Counts an AUX record's flags.
     fn count(&mut self, flags: AuxFlags) {
-        let one = |flag| u64::from(flags.contains(flag));
         self.records += 1;
-        self.truncated += one(AuxFlags::TRUNCATED);
-        self.overwritten += one(AuxFlags::OVERWRITE);
-        self.partial += one(AuxFlags::PARTIAL);
-        self.collisions += one(AuxFlags::COLLISION);
+        self.truncated += u64::from(flags.contains(AuxFlags::TRUNCATED));
+        self.overwritten += u64::from(flags.contains(AuxFlags::OVERWRITE));
+        self.partial += u64::from(flags.contains(AuxFlags::PARTIAL));
+        self.collisions += u64::from(flags.contains(AuxFlags::COLLISION));
     }
 
     /// Returns warnings with advice for the user.
@@ -163,7 +162,7 @@ pub struct Tally {
     alive: Arc<Mutex<BTreeSet<u32>>>,
     /// Shared, too.
     executions: Executions,
-    /// What samples with copied stacks need to be unwound; shared, too.
+    /// State for unwinding copied stacks; shared, too.
     pub(crate) unwinding: Option<Arc<Unwinding>>,
     layouts: Layouts,
 }
@@ -221,7 +220,7 @@ impl Tally {
         }
     }
 
-    /// One that counts nothing yet, for another thread that drains.
+    /// Returns a tally for another drain thread, with counts of its own.
     pub fn renewed(&self) -> Self {
         Self {
             counts: Counts::default(),

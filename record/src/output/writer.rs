@@ -56,7 +56,7 @@ impl Writer {
     }
 }
 
-/// Ends the queue if the thread panics, so that nobody waits for room for ever.
+/// Ends the queue if the thread panics, so that no one waits for room forever.
 struct EndOnPanic<'a>(&'a Queue);
 
 impl Drop for EndOnPanic<'_> {

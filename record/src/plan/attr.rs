@@ -3,17 +3,17 @@
 //! First the fields common to all events, then the contents of samples, then the event's own terms,
 //! which override flags.
 
-use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType, SwEvent};
+use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SampleType, SwEvent};
 use recrep_format::attr::Attr;
 
+use super::callchain;
 use super::context::Context;
 use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3, ATTR_SIZE_CONFIG4};
 use super::group::{self, Group};
 use super::notes::Notes;
-use super::unwinding;
 use crate::event::EventSpec;
 use crate::event::sampling::Callchain;
-use crate::machine::registers::{Arch, Of};
+use crate::machine::registers::Arch;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Only;
 
@@ -33,7 +33,7 @@ pub(super) fn from_spec(
     let plain = plain(spec);
     what_samples_carry(&mut attr, context, !plain);
     if !plain {
-        callchain(&mut attr, spec, context, notes)?;
+        callchain::set(&mut attr, spec, context, notes)?;
         registers(&mut attr, context, notes);
         branches(&mut attr, spec, context);
     }
@@ -125,7 +125,7 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         }
     }
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-    // What is only counted is printed, and scaled by these.
+    // Counts without samples are printed, scaled by these.
     let is_timed = config.sample.stat || config.sample.running_time || config.sample.none;
     attr.read_format.set(times, is_timed);
     attr.flags.set(F::INHERIT_STAT, config.sample.stat);
@@ -178,90 +178,6 @@ fn what_samples_carry(attr: &mut Attr, context: &Context<'_>, full: bool) {
 /// Returns the bit for weights. x86 has three weights in one field.
 fn weight(arch: Arch) -> SampleType {
     if arch == Arch::X86_64 { S::WEIGHT_STRUCT } else { S::WEIGHT }
-}
-
-/// Sets the callchain that the event's terms or flags request.
-fn callchain(
-    attr: &mut Attr,
-    spec: &EventSpec,
-    context: &Context<'_>,
-    notes: &mut Notes,
-) -> Result<()> {
-    let asked = &context.config.sample;
-    let own = spec.terms.callchain.or(spec.terms.max_stack.map(|_| Some(Callchain::Fp)));
-    // The kernel cannot handle page faults while it traces its own functions.
-    let function = spec.tracepoint.as_deref() == Some("ftrace:function");
-    attr.flags.set(F::EXCLUDE_CALLCHAIN_USER, function);
-    let Some(chain) = own.unwrap_or(asked.callchain) else { return Ok(()) };
-    attr.sample_type |= S::CALLCHAIN;
-    let depth = spec.terms.max_stack.or(if own.is_none() { asked.max_stack } else { None });
-    attr.sample_max_stack =
-        depth.map_or(0, |depth| limited(depth, context.machine.max_stack, notes));
-    attr.flags
-        .set(F::EXCLUDE_CALLCHAIN_USER, function || asked.callchain_only == Some(Only::Kernel));
-    attr.flags.set(F::EXCLUDE_CALLCHAIN_KERNEL, asked.callchain_only == Some(Only::User));
-    let chain = unwinding::choose_callchain(chain, attr, spec, context, notes)?;
-    let chain = match (chain, spec.terms.stack_size) {
-        (Callchain::Dwarf { .. }, Some(stack_size)) => Callchain::Dwarf { stack_size },
-        _ => chain,
-    };
-    match chain {
-        Callchain::Fp | Callchain::Best => {}
-        Callchain::Dwarf { .. } | Callchain::Unwind { .. } if function => {
-            notes.add(format!(
-                "callchains of {} use frame pointers: its samples cannot have the user stack",
-                spec.name
-            ));
-        }
-        Callchain::Unwind { stack_size } => {
-            // The kernel's user part says what is beyond the copy; rec writes what it unwound
-            // in its place.
-            attr.sample_type |= S::REGS_USER | S::STACK_USER;
-            attr.sample_stack_user = stack_size.unwrap_or(0);
-            attr.sample_regs_user = unwinding::registers(context.machine.arch);
-        }
-        Callchain::Dwarf { stack_size } => {
-            // The kernel records its own part of the callchain; rep unwinds the user part.
-            attr.flags |= F::EXCLUDE_CALLCHAIN_USER;
-            attr.sample_type |= S::REGS_USER | S::STACK_USER | S::ADDR | S::DATA_SRC;
-            attr.sample_stack_user = stack_size;
-            attr.sample_regs_user = context.machine.arch.all(Of::User, context.machine.sve);
-        }
-        Callchain::Lbr if asked.branches.is_some() => {
-            notes.add(
-                "callchains use frame pointers, not lbr: -b or -j uses the branch records"
-                    .to_owned(),
-            );
-        }
-        Callchain::Lbr if attr.flags.contains(F::EXCLUDE_USER) || asked_kernel_only(context) => {
-            notes.add(format!(
-                "callchains of {} use frame pointers: lbr works in user space only",
-                spec.name
-            ));
-        }
-        Callchain::Lbr => {
-            use BranchSampleType as B;
-            attr.sample_type |= S::BRANCH_STACK;
-            attr.branch_sample_type =
-                B::USER | B::CALL_STACK | B::NO_CYCLES | B::NO_FLAGS | B::HW_INDEX;
-        }
-    }
-    Ok(())
-}
-
-fn asked_kernel_only(context: &Context<'_>) -> bool {
-    context.config.only == Some(Only::Kernel)
-}
-
-/// Limits a depth to the kernel's maximum, with a note.
-fn limited(depth: u16, most: u16, notes: &mut Notes) -> u16 {
-    if depth > most {
-        notes.add(format!(
-            "callchains have at most {most} frames instead of {depth}, because of \
-             kernel.perf_event_max_stack"
-        ));
-    }
-    depth.min(most)
 }
 
 fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {

@@ -33,6 +33,9 @@ pub(super) struct AuxPlan {
 /// Maximum bytes of AUX data in a sample, so that the record stays below 64 KiB.
 const MOST_IN_SAMPLE: u32 = 60 << 10;
 
+/// Example of a group, in messages.
+const GROUPED: &str = "({intel_pt//,cycles})";
+
 /// Intel PT's `tsc`: without TSC packets, the trace cannot be sorted by time.
 const PT_TSC: u64 = 1 << 10;
 /// Intel PT's `psb_period`. The default of rec is a synchronization packet every 16K bytes.
@@ -92,20 +95,18 @@ fn without(context: &Context<'_>) -> Result<AuxPlan> {
 
 /// Refuses settings that exclude an AUX area.
 fn refuse(name: &str, context: &Context<'_>) -> Result<()> {
-    let wrong = |what: &str| Err(Error::Usage(format!("{name}: {what}")));
-    if context.config.clock.is_some() {
-        return wrong(
-            "its trace has times of the kernel's own clock, which do not match other clocks; \
-             leave out -k",
-        );
-    }
-    if name == "intel_bts" && !context.config.per_thread {
-        return wrong("it traces threads, not CPUs; add --per-thread");
-    }
-    if name == "intel_bts" && context.config.aux.sample.is_some() {
-        return wrong("samples cannot have data of its AUX area; leave out --aux-sample");
-    }
-    Ok(())
+    let is_bts = name == "intel_bts";
+    let why = if context.config.clock.is_some() {
+        "its trace has times of the kernel's own clock, which do not match other clocks; leave out \
+         -k"
+    } else if is_bts && !context.config.per_thread {
+        "it traces threads, not CPUs; add --per-thread"
+    } else if is_bts && context.config.aux.sample.is_some() {
+        "samples cannot have data of its AUX area; leave out --aux-sample"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Usage(format!("{name}: {why}")))
 }
 
 /// Moves events that write to an AUX area, or whose samples have AUX data, into the group of the
@@ -143,28 +144,28 @@ fn sample_areas(
         if size == 0 {
             continue;
         }
-        let wrong = |why: &str| Err(Error::Usage(format!("'{}': {why}", event.name)));
         if !in_group {
-            return wrong(
-                "samples can have AUX data only in the group of an AUX event; group it after one \
-                 ({intel_pt//,cycles})",
-            );
+            return Err(Error::Usage(format!(
+                "'{}': samples can have AUX data only in the group of an AUX event; group it after \
+                 one {GROUPED}",
+                event.name
+            )));
         }
         if size > MOST_IN_SAMPLE {
-            return wrong(&format!(
-                "{size} bytes of an AUX area do not fit into a sample; use up to {MOST_IN_SAMPLE}"
-            ));
+            return Err(Error::Usage(format!(
+                "'{}': {size} bytes of an AUX area do not fit into a sample; use up to \
+                 {MOST_IN_SAMPLE}",
+                event.name
+            )));
         }
         event.attr.aux_sample_size = size;
         event.attr.sample_type |= SampleType::AUX;
         most = most.max(size);
     }
     if most == 0 && context.config.aux.sample.is_some() {
-        return Err(Error::Usage(
-            "--aux-sample applies to events in the group of an AUX event; group them \
-             ({intel_pt//,cycles})"
-                .to_owned(),
-        ));
+        return Err(Error::Usage(format!(
+            "--aux-sample applies to events in the group of an AUX event; group them {GROUPED}"
+        )));
     }
     Ok(most)
 }

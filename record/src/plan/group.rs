@@ -33,8 +33,8 @@ pub(super) fn lead(events: &mut [PlannedEvent], specs: &[EventSpec]) {
             continue;
         }
         let sampler = sampler(specs, events, leader);
-        let types = |at: usize| events.get(at).map(|event| event.attr.sample_type);
-        let (Some(own), Some(leads)) = (types(sampler), types(leader)) else { continue };
+        let (Some(own), Some(leads)) = (events.get(sampler), events.get(leader)) else { continue };
+        let sample_type = own.attr.sample_type | leads.attr.sample_type;
         if index == sampler {
             continue;
         }
@@ -46,7 +46,7 @@ pub(super) fn lead(events: &mut [PlannedEvent], specs: &[EventSpec]) {
         if spec.terms.overwrite.is_none() {
             event.attr.flags -= AttrFlags::WRITE_BACKWARD;
         }
-        event.attr.sample_type = own | leads;
+        event.attr.sample_type = sample_type;
     }
 }
 

@@ -5,7 +5,7 @@
 //!  Config, Machine
 //!    │ off_cpu ─────▶ specs: context switches, each sampled (--off-cpu)
 //!    │ rate ────────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
-//!    │ attr ────────▶ one attr for each event         (perf's evsel__config, rule by rule)
+//!    │ attr ────────▶ one attr for each event         (perf's evsel__config, rule by rule), with its callchain
 //!    │ inheritance ─▶ what the kernel cannot let children inherit: probes, breakpoints in the kernel
 //!    │ group ───────▶ leaders, leader sampling (:S)
 //!    │ off_cpu ─────▶ cgroup of the switches
@@ -33,6 +33,7 @@
 
 mod attr;
 mod aux;
+mod callchain;
 pub(crate) mod config;
 mod context;
 pub(crate) mod counting;
@@ -143,12 +144,8 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
 fn default_events(machine: &Machine, cpus: &[u32]) -> Vec<EventSpec> {
     let sources = EventSources::new(&machine.sysfs, None);
     let mut events = event_specs::default_events(&sources);
-    let counts = |event: &EventSpec| {
-        let own = event.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
-        own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
-    };
-    if events.iter().any(counts) {
-        events.retain(counts);
+    if events.iter().any(|event| event.counts_on_any(cpus)) {
+        events.retain(|event| event.counts_on_any(cpus));
     }
     events
 }

@@ -1,5 +1,5 @@
-//! `--off-cpu`: samples where threads leave the CPU, with callchains, beside the SWITCH records
-//! that tell when they run again.
+//! `--off-cpu`: samples where threads leave the CPU, with callchains, besides the SWITCH records
+//! that show when they run again.
 
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SwEvent};
 
@@ -78,10 +78,11 @@ pub(super) fn share_cgroup(
             ));
         }
     }
-    let carries = |event: &&mut PlannedEvent| event.cgroup.is_some() && event.is_context_switches();
-    let Some(event) = events.iter_mut().find(carries).filter(|_| config.off_cpu) else {
-        return Ok(false);
-    };
-    event.attr.flags |= AttrFlags::CONTEXT_SWITCH;
-    Ok(true)
+    for event in events.iter_mut().filter(|_| config.off_cpu) {
+        if event.cgroup.is_some() && event.is_context_switches() {
+            event.attr.flags |= AttrFlags::CONTEXT_SWITCH;
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -1,28 +1,25 @@
-//! Callchains that rec unwinds while it records: of which events, and from how much of the stack.
+//! Callchains that rec unwinds while it records: from how much of the stack.
 //!
-//! What is copied with each sample is gone when it is unwound, but the kernel has to copy it, and a
-//! ring has to hold it for a while: so the rate has to be known.
+//! The copies do not reach the file, but the kernel has to make them, and a ring has to hold them
+//! until they are unwound: so the rate has to be known.
 
 use recrep_console::units;
-use recrep_format::abi::{AttrFlags, SampleType, SwEvent};
+use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::Attr;
-use recrep_unwind::Machine;
 
 use super::context::Context;
 use super::event::PlannedEvent;
 use super::notes::Notes;
 use super::rings::{self, RingOfCopies};
 use crate::event::EventSpec;
-use crate::event::sampling::{Callchain, Rate};
+use crate::event::sampling::Callchain;
 use crate::machine::registers::Arch;
-use crate::messages::error::{Error, Result};
-use crate::plan::config::Only;
 
 /// Sizes of copies, largest first: 32 KiB have the whole stack of nearly all samples.
 const SIZES: [u32; 4] = [32 << 10, 16 << 10, 8 << 10, 4 << 10];
 /// Time for which a ring has to hold samples, in milliseconds.
 const HELD: u64 = 15;
-/// The same for users whose rings cannot be as large as that takes: whole chains are worth more.
+/// Shorter time for users whose rings are limited: complete callchains are worth more.
 const HELD_AT_LEAST: u64 = 8;
 /// Bytes that all CPUs together may copy in a second.
 const MOST_COPIED: u64 = 512 << 20;
@@ -34,67 +31,6 @@ const BUSY: usize = 4;
 pub(crate) fn is_unwound(attr: &Attr) -> bool {
     attr.sample_type.contains(SampleType::CALLCHAIN | SampleType::STACK_USER)
         && !attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
-}
-
-/// Returns the machine whose stacks are unwound on this architecture.
-fn machine(arch: Arch) -> Option<Machine> {
-    match arch {
-        Arch::X86_64 => Some(Machine::X86_64),
-        Arch::Aarch64 => Some(Machine::Aarch64),
-        Arch::Other => None,
-    }
-}
-
-/// Returns the registers that unwinding needs.
-pub(super) fn registers(arch: Arch) -> u64 {
-    machine(arch).map_or(0, Machine::sampled_registers)
-}
-
-/// Returns how an event's callchains are found: the kernel may have to do what would be unwound.
-pub(super) fn choose_callchain(
-    chain: Callchain,
-    attr: &Attr,
-    spec: &EventSpec,
-    context: &Context<'_>,
-    notes: &mut Notes,
-) -> Result<Callchain> {
-    let sample = &context.config.sample;
-    let by_choice = match chain {
-        Callchain::Best => false,
-        Callchain::Unwind { .. } => true,
-        other => return Ok(other),
-    };
-    // There is nothing to unwind, so no note is due.
-    let is_idle = sample.none || spec.is_software(SwEvent::DUMMY.0);
-    if is_idle || sample.callchain_only == Some(Only::Kernel) {
-        return Ok(Callchain::Fp);
-    }
-    let rate_is_known = match spec.terms.rate {
-        Some(rate) => !matches!(rate, Rate::Period(_)),
-        None => attr.flags.contains(AttrFlags::FREQ),
-    };
-    let is_overwritten =
-        spec.terms.overwrite.unwrap_or(attr.flags.contains(AttrFlags::WRITE_BACKWARD));
-    let why = if machine(context.machine.arch).is_none() {
-        "rec does not unwind stacks of this architecture"
-    } else if sample.regs_user.is_some() {
-        "the registers of --user-regs stay in the file"
-    } else if by_choice {
-        return Ok(chain);
-    } else if is_overwritten {
-        "copies of stacks would leave few samples in overwritten rings"
-    } else if !rate_is_known {
-        "copies of stacks may be many where the rate of samples is not known"
-    } else {
-        return Ok(Callchain::Unwind { stack_size: None });
-    };
-    if by_choice {
-        return Err(Error::Usage(format!(
-            "--call-graph unwind: {why}; use --call-graph dwarf or fp"
-        )));
-    }
-    notes.add(format!("callchains of {} use frame pointers: {why}", spec.name));
-    Ok(Callchain::Fp)
 }
 
 /// Chooses how many bytes of the stack are copied where the user does not say. Returns whether any

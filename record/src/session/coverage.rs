@@ -13,7 +13,7 @@
 //! | may count whole CPUs | does so; records of others are left out | samples of others are taken, and dropped |
 //! | may not | attaches to the threads that ran most (not for slowness alone) | other threads are missing; a line says so |
 //!
-//! A ring for each thread in the place of one for each CPU would need fewer counters, but two
+//! A ring for each thread instead of one for each CPU would need fewer counters, but two
 //! locked pages for each thread, of which a user without privileges has 129 for each CPU; and
 //! threads that come would be missing.
 
@@ -98,7 +98,7 @@ impl Coverage {
     pub(super) fn threads(&self, target: &Target) -> Vec<Option<u32>> {
         match self {
             Self::Listed(threads) => threads.clone(),
-            // Where there are none any more, the opening says so.
+            // If no thread is left, opening reports that.
             Self::Threads => {
                 target.tasks().unwrap_or_default().iter().map(|task| Some(task.tid)).collect()
             }

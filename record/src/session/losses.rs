@@ -81,9 +81,13 @@ pub(super) fn is_multiplexed(total: Count) -> bool {
 pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
     let events = counters.events.iter().zip(totals(counters, readings));
     let shared = events.filter(|(_, total)| is_multiplexed(*total));
-    #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
-    let share = |total: Count| 100.0 * total.running as f64 / total.enabled as f64;
-    shared.map(|(event, total)| (event.full_name(), share(total))).collect()
+    shared.map(|(event, total)| (event.full_name(), share_on_pmu(total))).collect()
+}
+
+/// Returns the share of time that an event was on its PMU, in percent.
+#[allow(clippy::cast_precision_loss, reason = "a share in percent")]
+fn share_on_pmu(total: Count) -> f64 {
+    100.0 * total.running as f64 / total.enabled as f64
 }
 
 /// Returns the events of which a pinned counter found no room on its PMU, in their order.

@@ -1,8 +1,7 @@
-//! The reason why a recording has no samples, or none of some programs, as far as its records and
-//! counters tell; the counts of events that are not sampled.
+//! The reason why a recording has no samples, or none of some programs, as far as records and
+//! counters show it; and the counts of events that are not sampled.
 
 use recrep_console::units;
-use recrep_counts::Count;
 use recrep_format::abi::AttrFlags;
 
 use super::losses;
@@ -55,14 +54,14 @@ pub(super) fn silenced(names: &[String]) -> Option<String> {
 /// Returns how often the events that are not sampled occurred (`-n`, and the members of groups whose
 /// leader is sampled for all), as a line; `None` if all are sampled.
 pub(super) fn counted(counters: &Counters, readings: &[Reading]) -> Option<String> {
-    let of_event = |Occurred { event, count }: &Occurred<'_>| {
-        let count =
-            if event.is_clock() { units::rough_time(*count) } else { units::grouped(*count) };
-        format!("{} {count}", event.full_name())
-    };
-    let all = occurred(counters, readings);
-    let texts: Vec<String> =
-        all.iter().filter(|it| it.event.attr.sample_period == 0).map(of_event).collect();
+    let mut texts = Vec::new();
+    for Occurred { event, count } in occurred(counters, readings) {
+        if event.attr.sample_period == 0 {
+            let is_time = event.is_clock();
+            let count = if is_time { units::rough_time(count) } else { units::grouped(count) };
+            texts.push(format!("{} {count}", event.full_name()));
+        }
+    }
     (!texts.is_empty()).then(|| format!("counted, not sampled: {}", texts.join(", ")))
 }
 
@@ -75,12 +74,24 @@ fn sampled<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>
 /// Returns the events that the user asked for, and how often they occurred: scaled to all of the
 /// time, if they shared their PMU.
 fn occurred<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>> {
-    let of_event = |(event, total): (&'a PlannedEvent, Count)| {
-        let scaled = total.scaled().filter(|_| losses::is_multiplexed(total));
-        Occurred { event, count: scaled.unwrap_or(total.value) }
-    };
-    let all = counters.events.iter().zip(losses::totals(counters, readings)).map(of_event);
-    all.filter(|it| !it.event.is_dummy() && !it.event.off_cpu).collect()
+    let mut all = Vec::new();
+    for (event, total) in counters.events.iter().zip(losses::totals(counters, readings)) {
+        if !event.is_dummy() && !event.off_cpu {
+            let scaled = total.scaled().filter(|_| losses::is_multiplexed(total));
+            all.push(Occurred { event, count: scaled.unwrap_or(total.value) });
+        }
+    }
+    all
+}
+
+/// Returns why events were never enabled.
+fn never_enabled(delay: &Delay) -> Option<&'static str> {
+    match delay {
+        Delay::None => None,
+        Delay::Off => Some("events were never enabled (-D -1): send 'enable' by --control"),
+        Delay::After(_) => Some("the end came before the time of -D was over"),
+        Delay::Ranges(_) => Some("the end came before the first span of -D"),
+    }
 }
 
 fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {
@@ -89,15 +100,8 @@ fn reason(delay: &Delay, sampled: &[Occurred<'_>]) -> Option<String> {
     let all_have = |flags| sampled.iter().all(|it| it.event.attr.flags.contains(flags));
     let (no_user, no_kernel) =
         (all_have(AttrFlags::EXCLUDE_USER), all_have(AttrFlags::EXCLUDE_KERNEL));
-    match delay {
-        Delay::None => {}
-        Delay::Off => {
-            return Some(
-                "events were never enabled (-D -1): send 'enable' by --control".to_owned(),
-            );
-        }
-        Delay::After(_) => return Some("the end came before the time of -D was over".to_owned()),
-        Delay::Ranges(_) => return Some("the end came before the first span of -D".to_owned()),
+    if let Some(why) = never_enabled(delay) {
+        return Some(why.to_owned());
     }
     if no_user && no_kernel {
         return Some(format!(

@@ -7,7 +7,7 @@ use super::hottest::beside;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
 
-/// What makes the page that was asked for.
+/// Maker of the page (`--html`).
 #[derive(Debug)]
 pub struct PageMaker<'c> {
     rep: PathBuf,
@@ -22,10 +22,6 @@ impl<'c> PageMaker<'c> {
     /// Returns an error if there is no `rep`: better before the recording than after it.
     pub fn of(config: &'c Config) -> Result<Option<Self>> {
         let Some(page) = &config.output.html else { return Ok(None) };
-        let in_path = || {
-            let path = std::env::var_os("PATH")?;
-            std::env::split_paths(&path).map(|dir| dir.join("rep")).find(|rep| rep.is_file())
-        };
         let Some(rep) = beside().or_else(in_path) else {
             let message =
                 "--html: the page is made by rep, which is neither beside rec nor in PATH";
@@ -52,4 +48,10 @@ impl<'c> PageMaker<'c> {
             ))),
         }
     }
+}
+
+/// Returns the `rep` in PATH.
+fn in_path() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join("rep")).find(|rep| rep.is_file())
 }

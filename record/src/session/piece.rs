@@ -243,7 +243,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 event.full_name()
             ));
         }
-        // What was lost may be what tells others apart.
+        // A lost record may be the one that shows that a process went on.
         let silenced = nothing::silenced(&progress.silenced).filter(|_| !counts.is_lossy());
         let lacks_samples = counts.samples == 0 && !counts.is_lossy() && silenced.is_none();
         if let Some(silenced) = silenced {

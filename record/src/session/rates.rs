@@ -10,7 +10,7 @@ use crate::plan::PlannedEvent;
 struct Limits {
     /// `kernel.perf_event_max_sample_rate`, in Hz, before the recording.
     before: u64,
-    /// The same at its end.
+    /// Number at its end.
     now: u64,
     /// `kernel.perf_cpu_time_max_percent`, if known.
     percent: Option<u64>,

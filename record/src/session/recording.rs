@@ -42,7 +42,7 @@ use crate::synthesize::Scope;
 use crate::tasks::workload::Workload;
 use crate::tasks::{Target, Task};
 
-/// Longest wait where samples are counted (`--max-samples`): rings that fill slowly wake nobody.
+/// Longest wait where samples are counted (`--max-samples`): rings that fill slowly do not wake rec.
 const ROUND: Duration = Duration::from_millis(50);
 
 impl<K: Kernel + Sync> Recording<'_, K> {

@@ -1,12 +1,11 @@
 //! CPUs and urgency of rec itself (`--nice`, `-r`, `--affinity`).
 //!
-//! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread
-//! that was woken wait for a few milliseconds, which small rings do not last. So rec asks for the
-//! shortest time slice, whose turn comes soonest (Linux 6.12; anyone may), and for the niceness or
-//! the real-time priority that the user names, as these are at the cost of what is recorded. Where
-//! nothing is named and rings would be full within 50 ms, it takes a niceness of -20 if it may. All
-//! of that is for starting counters and draining only, which needs little of a CPU: not for reading
-//! `/proc`, nor for the end of the file.
+//! Records are lost if rec does not run in time: on a busy machine, a woken thread waits for a few
+//! milliseconds, and small rings fill up meanwhile. So rec asks for the shortest time slice, which
+//! is scheduled soonest (Linux 6.12; any user may). A niceness or real-time priority it takes only
+//! if the user names one, as the recorded programs pay for it; or, if rings would be full within 50
+//! ms, a niceness of -20 where that is allowed. All of this applies while counters start and rings
+//! are drained, which needs little CPU time: not while `/proc` is read or the file is finished.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +65,7 @@ impl Priority {
             })?,
             (None, None) if !sys::is_other() => return Ok(Self { nice: None }),
             (None, None) if are_full_soon && sys::set_share(NICEST, SLICE).is_ok() => {}
-            // Who has no slice of his own is not worse off than with any other recorder.
+            // Without the short slice, rec waits as long as any other recorder.
             (None, None) => drop(sys::set_share(usual, SLICE)),
         }
         Ok(Self { nice: Some(usual) })

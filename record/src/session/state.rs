@@ -107,38 +107,18 @@ impl State {
             ));
         };
         let smallest = rings.iter().map(Ring::size).min().unwrap_or(0);
-        let least = config.rings.flush.unwrap_or(1);
         // A larger minimum than a quarter of the ring would let the ring fill up before it is
         // drained.
-        let least = least.min(smallest / 4).max(1);
+        let least = config.rings.flush.unwrap_or(1).min(smallest / 4).max(1);
         let places = schedule::places(config.rings.threads.affinity, counters);
-        let split = config.rings.threads.split.as_ref();
-        if split.is_some() && !areas.is_empty() {
-            let why = "--threads: AUX areas can be read by one thread only; leave --threads out";
-            return Err(Error::Usage(why.to_owned()));
-        }
-        if split.is_some() {
-            // A ring has a file, another one in the next directory, and a thread with an epoll and
-            // an eventfd.
-            allow_files(counters.all.len() + 5 * rings.len());
-        }
-        let drainers = match split {
-            Some(split) => Drainers::new(split, counters, recording.machine)?,
-            None => Drainers::one(counters)?,
-        };
-        let groups = if split.is_some() && !config.output.is_stdout() {
-            drainers.rings()
-        } else {
-            Vec::new()
+        let drainers = drainers(recording, &rings, &areas)?;
+        let threaded = config.rings.threads.split.is_some();
+        let groups = match threaded && !config.output.is_stdout() {
+            true => drainers.rings(),
+            false => Vec::new(),
         };
         let is_unwound = counters.events.iter().any(|event| is_unwound(&event.attr));
-        // What is unwound waits for another round.
-        let all: usize =
-            rings.iter().map(Ring::size).sum::<usize>() * if is_unwound { 4 } else { 1 };
-        let queue = config
-            .output
-            .queue
-            .map_or(all.max(QUEUE), |size| usize::try_from(size).unwrap_or(usize::MAX));
+        let queue = queue_size(config, &rings, is_unwound);
         let filter = recording.coverage.filter(config, counters, recording.tasks);
         let progress = Progress {
             losses: Losses::default(),
@@ -173,7 +153,7 @@ impl State {
                 .with(filter)
                 .trimming(StackCopies::of(&recording.entries)),
             drainers,
-            threaded: split.is_some(),
+            threaded,
             layout: Layout { groups, queue, unwinding },
             progress,
             channel,
@@ -184,6 +164,37 @@ impl State {
             child: None,
         })
     }
+}
+
+/// Returns what drains the rings.
+fn drainers<K: Kernel>(
+    recording: &Recording<'_, K>,
+    rings: &[Ring],
+    areas: &Areas,
+) -> Result<Drainers> {
+    let counters = recording.counters;
+    let Some(split) = &recording.config.rings.threads.split else {
+        return Drainers::one(counters);
+    };
+    if !areas.is_empty() {
+        let why = "--threads: AUX areas can be read by one thread only; leave --threads out";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    // A ring has a file, another one in the next directory, and a thread with an epoll and an
+    // eventfd.
+    allow_files(counters.all.len() + 5 * rings.len());
+    Drainers::new(split, counters, recording.machine)
+}
+
+/// Returns the number of bytes that may wait to be written.
+fn queue_size(config: &Config, rings: &[Ring], is_unwound: bool) -> usize {
+    if let Some(size) = config.output.queue {
+        return usize::try_from(size).unwrap_or(usize::MAX);
+    }
+    let all = rings.iter().map(Ring::size).sum::<usize>();
+    // Samples wait for another round to be unwound.
+    let waiting = if is_unwound { all * 4 } else { all };
+    waiting.max(QUEUE)
 }
 
 /// The tasks that are recorded, and what counters were opened for.

@@ -21,13 +21,13 @@ pub(super) struct CountedEvents {
     pub(super) set_of: Vec<usize>,
     /// Metrics; the events of their inputs are places in `specs`.
     pub(super) metrics: Vec<TableMetric>,
-    /// What the user should know.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
-    /// `true` if nobody named them: those of a CPU that counts nothing are left out.
+    /// `true` if the user named none: those of a CPU that counts nothing are left out.
     pub(super) by_default: bool,
 }
 
-/// Default events of the kernel; in the place of `CLOCK` the one of tasks or CPUs.
+/// Default events of the kernel, besides the clock of tasks or CPUs.
 const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
 const HARDWARE: &str = "cycles,instructions,branches,branch-misses";
 /// Events that not all PMUs with cycles have.
@@ -79,7 +79,7 @@ pub(super) fn choose(settings: &Settings) -> Result<CountedEvents> {
     Ok(chosen)
 }
 
-/// Returns the events that nobody needs to name (`by_default`), and those of `-d`.
+/// Returns the default events (if `by_default`), and those of `-d`.
 fn default_specs(settings: &Settings, by_default: bool) -> Result<Vec<EventSpec>> {
     let machine = &settings.machine;
     let pmus = machine.sysfs.join("bus/event_source/devices");
@@ -107,10 +107,7 @@ fn default_specs(settings: &Settings, by_default: bool) -> Result<Vec<EventSpec>
     }
     // Only kinds of cores that are among the counted CPUs.
     let cpus = settings.cpus.as_ref().unwrap_or(&machine.online);
-    specs.retain(|spec: &EventSpec| {
-        let own = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
-        own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
-    });
+    specs.retain(|spec| spec.counts_on_any(cpus));
     Ok(specs)
 }
 

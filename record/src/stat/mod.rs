@@ -54,7 +54,7 @@ pub(crate) struct Settings {
     pub cgroups: Vec<Option<String>>,
     /// Cgroups in each of which all events are counted (`--for-each-cgroup`).
     pub each_cgroup: Vec<String>,
-    /// How much more is counted by default (`-d`).
+    /// Level of detail of the default events (`-d`).
     pub detail: u8,
     /// Metrics of the event tables (`-M`, `--topdown`).
     pub metrics: MetricRequest,
@@ -120,7 +120,7 @@ impl Default for Repeat {
     }
 }
 
-/// Where counts are printed.
+/// Destination of printed counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     StandardError,

@@ -1,4 +1,4 @@
-//! Where counts are printed: standard error, a file, an open descriptor.
+//! Destinations of counts: standard error, a file, an open descriptor.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -66,7 +66,7 @@ enum End {
     Limit,
 }
 
-/// What ended a wait.
+/// Event that ended a wait.
 enum Woken {
     /// Counting ends.
     End(End),
@@ -74,6 +74,15 @@ enum Woken {
     Child,
     /// A time has come, or there is something else to wait for.
     Time,
+}
+
+/// A run that goes on.
+struct Ongoing<'a, 'o> {
+    table: Table,
+    report: Report,
+    times: RunTimes,
+    output: &'a mut CountOutput<'o>,
+    file: Option<&'a mut RecordFile>,
 }
 
 impl<K: Kernel> Runner<'_, K> {
@@ -87,91 +96,110 @@ impl<K: Kernel> Runner<'_, K> {
         let to_stdout = file.as_ref().is_some_and(|file| file.is_stdout());
         let mut workload = Workload::at_gate(&settings.command, to_stdout, self.before)?;
         let tasks = settings.target.tasks()?;
-        let (mut table, _probes) = self.open(workload.as_ref(), &tasks)?;
-        let mut file = file.map(|file| file.begin(settings, &table).map(|()| file)).transpose()?;
-        let mut ends = Ends::new(settings, &tasks)?;
+        let (table, _probes) = self.open(workload.as_ref(), &tasks)?;
+        let file = file.map(|file| file.begin(settings, &table).map(|()| file)).transpose()?;
+        let ends = Ends::new(settings, &tasks)?;
         if settings.delay.is_none() {
             table.counters.enable_others_than_exec(self.kernel)?;
         }
-        let mut clock = RunTimes::new(settings);
+        let times = RunTimes::new(settings);
         if let Some(workload) = &mut workload {
             workload.release()?;
         }
         let mut report = Report::new(target(settings), table.events.clone());
         report.aggregation = settings.by;
-        let mut child_ended = true;
-        let end = loop {
-            // Asked for only when a child has ended, as each interval should cost little.
-            let command = workload.as_mut().filter(|_| child_ended);
-            if command.is_some_and(|workload| workload.ended().is_some()) {
-                break End::Target;
-            }
-            let now = Instant::now();
-            if clock.starts(now) {
-                table.counters.set_enabled(self.kernel, None, true)?;
-                clock.start = Instant::now();
-            }
-            if clock.interval_is_over(now) {
-                self.interval(&mut table, &mut report, &mut clock, output, file.as_deref_mut())?;
-                if settings.interval_count.is_some_and(|count| clock.intervals >= count) {
-                    break End::Limit;
-                }
-            }
-            if clock.deadline.is_some_and(|deadline| now >= deadline) {
-                break End::Limit;
-            }
-            match self.wait(&clock, workload.is_some(), &mut ends) {
-                Woken::End(end) => break end,
-                Woken::Child => child_ended = true,
-                Woken::Time => child_ended = false,
-            }
-        };
-        let is_of_command = settings.target == Target::Command;
-        // What ends only now is counted up to its end.
-        let status = match workload {
-            Some(workload) if is_of_command && end == End::Stop => {
-                Some(end_of_command(workload, self.signals, self.messages))
-            }
-            Some(workload) if is_of_command => Some(workload.finish()),
-            other => {
-                let elapsed = clock.start.elapsed();
-                table.counters.disable(self.kernel)?;
-                clock.end = Some(elapsed);
-                other.map(|workload| match end {
-                    End::Stop => end_of_command(workload, self.signals, self.messages),
-                    End::Target | End::Limit => workload.finish(),
-                })
-            }
-        };
-        let elapsed = clock.end.unwrap_or_else(|| clock.start.elapsed());
-        if is_of_command {
-            table.counters.disable(self.kernel)?;
-        }
-        let is_complete = settings.interval_count.is_some_and(|count| clock.intervals >= count);
-        clock.end = Some(elapsed);
-        if is_complete {
-            // The last interval is printed.
-        } else if settings.interval.is_some() {
-            self.interval(&mut table, &mut report, &mut clock, output, file.as_deref_mut())?;
-        } else {
-            table.read(self.kernel, self.messages)?;
-            if let Some(file) = file {
-                file.round(&table, elapsed, settings.interval.is_none())?;
-            }
-        }
-        let readings = table.readings(true);
+        let mut run = Ongoing { table, report, times, output, file };
+        let end = self.count(&mut run, workload.as_mut(), ends)?;
+        let status = self.stop(&mut run, workload, end)?;
+        let elapsed = run.times.elapsed();
+        let readings = run.table.readings(true);
         let (user, sys) = sys::children_cpu_time();
         Ok(Run {
-            rows: table.rows(&readings),
-            report,
-            metrics: table.metrics,
+            rows: run.table.rows(&readings),
+            report: run.report,
+            metrics: run.table.metrics,
             elapsed,
             user: user.saturating_sub(user_before),
             sys: sys.saturating_sub(sys_before),
-            has_cpu_time: is_of_command,
+            has_cpu_time: settings.target == Target::Command,
             status: status.unwrap_or(0),
             stopped: end == End::Stop,
         })
+    }
+
+    /// Counts until something ends that, and prints intervals.
+    fn count(
+        &self,
+        run: &mut Ongoing<'_, '_>,
+        mut workload: Option<&mut Workload>,
+        mut ends: Ends,
+    ) -> Result<End> {
+        let mut child_ended = true;
+        loop {
+            // Asked for only when a child has ended, as each interval should cost little.
+            let command = workload.as_deref_mut().filter(|_| child_ended);
+            if command.is_some_and(|workload| workload.ended().is_some()) {
+                return Ok(End::Target);
+            }
+            let now = Instant::now();
+            if run.times.starts(now) {
+                run.table.counters.set_enabled(self.kernel, None, true)?;
+                run.times.start = Instant::now();
+            }
+            if run.times.interval_is_over(now) {
+                self.interval(run)?;
+                if self.has_all_intervals(run) {
+                    return Ok(End::Limit);
+                }
+            }
+            if run.times.deadline.is_some_and(|deadline| now >= deadline) {
+                return Ok(End::Limit);
+            }
+            match self.wait(&run.times, workload.is_some(), &mut ends) {
+                Woken::End(end) => return Ok(end),
+                Woken::Child => child_ended = true,
+                Woken::Time => child_ended = false,
+            }
+        }
+    }
+
+    fn has_all_intervals(&self, run: &Ongoing<'_, '_>) -> bool {
+        self.settings.interval_count.is_some_and(|count| run.times.intervals >= count)
+    }
+
+    /// Ends the command and stops the counters, and reads them a last time. Returns the exit status
+    /// of the command.
+    fn stop(
+        &self,
+        run: &mut Ongoing<'_, '_>,
+        workload: Option<Workload>,
+        end: End,
+    ) -> Result<Option<u8>> {
+        let is_of_command = self.settings.target == Target::Command;
+        if !is_of_command {
+            run.times.end = Some(run.times.start.elapsed());
+            run.table.counters.disable(self.kernel)?;
+        }
+        let status = workload.map(|workload| match end {
+            End::Stop => end_of_command(workload, self.signals, self.messages),
+            End::Target | End::Limit => workload.finish(),
+        });
+        // What ends only now is counted up to its end.
+        if is_of_command {
+            run.times.end = Some(run.times.start.elapsed());
+            run.table.counters.disable(self.kernel)?;
+        }
+        if self.has_all_intervals(run) {
+            // The last interval is printed.
+        } else if self.settings.interval.is_some() {
+            self.interval(run)?;
+        } else {
+            run.table.read(self.kernel, self.messages)?;
+            if let Some(file) = &mut run.file {
+                file.round(&run.table, run.times.elapsed(), true)?;
+            }
+        }
+        Ok(status)
     }
 
     /// Opens the counters. The probes are to be dropped after them.
@@ -221,35 +249,29 @@ impl<K: Kernel> Runner<'_, K> {
     }
 
     /// Reads the counters, and prints what they counted since the interval before.
-    fn interval(
-        &self,
-        table: &mut Table,
-        report: &mut Report,
-        clock: &mut RunTimes,
-        output: &mut CountOutput<'_>,
-        file: Option<&mut RecordFile>,
-    ) -> Result<()> {
+    fn interval(&self, run: &mut Ongoing<'_, '_>) -> Result<()> {
+        let Ongoing { table, report, times, output, file } = run;
         table.read(self.kernel, self.messages)?;
-        let now = clock.end.unwrap_or_else(|| clock.start.elapsed());
+        let now = times.elapsed();
         if let Some(file) = file {
             file.round(table, now, false)?;
         }
-        let length = now.saturating_sub(clock.last_interval);
-        clock.last_interval = now;
-        clock.intervals += 1;
+        let length = now.saturating_sub(times.last_interval);
+        times.last_interval = now;
+        times.intervals += 1;
         let readings = table.readings(false);
         report.rows = table.rows(&readings);
         report.interval_end = Some(now);
         report.elapsed = Spread::of(length.as_secs_f64());
         add_ratios(&mut report.rows, &report.events, length);
         // The CPU time of a command is known at its end.
-        let times = Times { elapsed: Some(length.as_secs_f64()), ..Times::default() };
-        report.metrics = measure(&table.metrics, &report.rows, times);
+        let cpu_times = Times { elapsed: Some(length.as_secs_f64()), ..Times::default() };
+        report.metrics = measure(&table.metrics, &report.rows, cpu_times);
         output.print(report, &[])
     }
 
     /// Waits for the next thing to do.
-    fn wait(&self, clock: &RunTimes, has_command: bool, ends: &mut Ends) -> Woken {
+    fn wait(&self, times: &RunTimes, has_command: bool, ends: &mut Ends) -> Woken {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.stop(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN),
@@ -257,7 +279,7 @@ impl<K: Kernel> Runner<'_, K> {
         if let Some(next) = ends.0.last().filter(|_| !has_command) {
             fds.push(PollFd::new(next, PollFlags::IN));
         }
-        let limit = clock.next().map(|next| next.saturating_duration_since(Instant::now()));
+        let limit = times.next().map(|next| next.saturating_duration_since(Instant::now()));
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         // An interrupted poll is no error: the next one finds the reason.
         let _ = poll(&mut fds, limit.as_ref());
@@ -315,6 +337,11 @@ struct RunTimes {
 }
 
 impl RunTimes {
+    /// Returns the length of the run so far, or of one that has ended.
+    fn elapsed(&self) -> Duration {
+        self.end.unwrap_or_else(|| self.start.elapsed())
+    }
+
     fn new(settings: &Settings) -> Self {
         let start = Instant::now();
         Self {
@@ -353,9 +380,12 @@ impl RunTimes {
     }
 }
 
+fn list(ids: &[u32]) -> String {
+    ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
 /// Returns what is counted, as the heading says it.
 fn target(settings: &Settings) -> String {
-    let ids = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &settings.target {
         Target::Command => {
             let words = settings.command.iter().map(|word| word.to_string_lossy());
@@ -365,8 +395,8 @@ fn target(settings: &Settings) -> String {
             None => "'system wide'".to_owned(),
             Some(cpus) => format!("'CPU(s) {}'", tasks::ranges(cpus)),
         },
-        Target::Processes(pids) => format!("process id '{}'", ids(pids)),
-        Target::Threads(tids) => format!("thread id '{}'", ids(tids)),
+        Target::Processes(pids) => format!("process id '{}'", list(pids)),
+        Target::Threads(tids) => format!("thread id '{}'", list(tids)),
         Target::User(uid) => format!("user id '{uid}'"),
     }
 }

@@ -23,11 +23,11 @@ pub(super) struct Table {
     pub(super) grouping: Grouping,
     /// Metrics of these events.
     pub(super) metrics: Vec<TableMetric>,
-    /// For each counter, what it counts.
+    /// Event and place of each counter.
     cells: Vec<Cell>,
     /// Place of each counter, by its id.
     by_id: FxHashMap<u64, usize>,
-    /// Events whose counters are in error, and that was told of.
+    /// Events whose counters are in error, which has been reported.
     failed: BTreeSet<usize>,
 }
 

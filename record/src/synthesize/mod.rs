@@ -1,9 +1,9 @@
-//! Records of what was there before the recording began: the kernel's image, modules and BPF
+//! Synthesized records of the state before the recording: the kernel's image, modules and BPF
 //! programs, tasks and their mappings.
 //!
-//! The kernel tells only of changes, so perf's readers expect a recorder to write what `/proc` says
-//! first, as the very records that the kernel would have written. They carry time 0: before
-//! everything.
+//! The kernel reports changes only, so readers expect a recorder to write the state that `/proc`
+//! shows first, as the records that the kernel would have written. They carry time 0: before all
+//! others.
 
 mod bpf;
 mod cgroups;

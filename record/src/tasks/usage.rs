@@ -16,7 +16,7 @@ pub(crate) fn busiest(tasks: &[Task], most: usize) -> Vec<Task> {
     rank(looks.collect(), most)
 }
 
-/// The same, of threads with how long they had run at either look.
+/// Returns the threads that ran most between two readings of how long each had run.
 fn rank(mut looks: Vec<(Task, u64, u64)>, most: usize) -> Vec<Task> {
     looks.sort_unstable_by_key(|(task, before, now)| {
         (Reverse((now.saturating_sub(*before), *now)), *task)

@@ -139,8 +139,9 @@ pub(super) fn find(
     {
         all.extend(tracepoints(sources, &patterns, &mut notes));
     }
-    let of_metrics = |kind: &EntryKind| [EntryKind::Metric, EntryKind::MetricGroup].contains(kind);
-    if metrics.is_empty() && kinds.iter().any(of_metrics) {
+    let wants_metrics =
+        kinds.contains(&EntryKind::Metric) || kinds.contains(&EntryKind::MetricGroup);
+    if metrics.is_empty() && wants_metrics {
         notes.push(NO_TABLES.to_owned());
     }
     all.extend(metrics);

@@ -73,8 +73,12 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let machine = if flags.event_tables.is_some() { machine.with_cpuid() } else { machine };
     let sources =
         selection::sources(&machine, flags.event_tables.as_deref()).map_err(Error::Failed)?;
-    let is_there = |event: &KnownEvent| entries::is_there(kernel, event);
-    let found = entries::find(&flags.what, &sources, &is_there, metrics::entries(&sources));
+    let found = entries::find(
+        &flags.what,
+        &sources,
+        &|event: &KnownEvent| entries::is_there(kernel, event),
+        metrics::entries(&sources),
+    );
     let (entries, notes) = found.map_err(Error::Failed)?;
     let text = if flags.json { print::json(&entries) } else { print::text(&entries) };
     let mut out = Output::new("REC_PAGER", !flags.no_pager && !flags.json);

@@ -43,13 +43,10 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Settings, Refusal> {
         named.filter_map(|word| subcommands.iter().find(|name| word == *name).copied()).collect();
     let own = args.iter().skip(1).cloned().collect();
     let (words, subcommand) = words::separated(own, &command, &named);
-    let fail = |command: &mut clap::Command, why: String| {
-        Refusal::Usage(command.error(ErrorKind::ValueValidation, why))
-    };
     if subcommand == Some("report") {
         let why = "report: rec only counts; rep shows the file: rep stat [FILE]. To count a \
                    program that is called report: rec stat -- report";
-        return Err(fail(&mut command, why.to_owned()));
+        return Err(Refusal::Usage(command.error(ErrorKind::ValueValidation, why)));
     }
     let matches = command.try_get_matches_from_mut(words).map_err(|error| {
         let error = words::name_flag(error, &mut command);

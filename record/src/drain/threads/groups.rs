@@ -28,7 +28,7 @@ pub(super) fn groups(
     rings: &[Option<u32>],
     machine: &Machine,
 ) -> Result<Vec<RingGroup>> {
-    // Key of a drain thread: the CPUs that it runs on, and a number to tell apart those that run on
+    // Key of a drain thread: the CPUs that it runs on, and a number to distinguish those that run on
     // any CPU.
     let mut all: BTreeMap<(Vec<u32>, usize), Vec<usize>> = BTreeMap::new();
     let nodes = if *split == Split::Numa { cpus::nodes(&machine.sysfs) } else { Vec::new() };

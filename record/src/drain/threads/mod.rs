@@ -16,10 +16,10 @@
 //! under a lock, outside of which are walking over records, giving room back, compressing and
 //! writing.
 //!
-//! The threads live while nothing but draining is to be done: whatever wakes the main thread ends
-//! them, so that it has the rings for itself, and they begin anew afterwards. Rings are lent to
-//! them, so that this is the only way. AUX areas are read by one thread, with all rings: they are
-//! refused together with `--threads`.
+//! The threads live while there is nothing to do but drain: any event that wakes the main thread
+//! ends them, so that it has the rings to itself, and they are started again afterwards. Rings are
+//! lent to them, so the compiler checks this. AUX areas are read by one thread, with all rings, so
+//! `--threads` is refused with them.
 //!
 //! # Rounds stay true
 //!
@@ -29,8 +29,8 @@
 //! ring of thread T. T's drain between the marks did not find it (or it would be before mark n+1),
 //! so the kernel had not written it when that drain looked at the ring, which was after mark n was
 //! queued. All records before mark n had been written to their rings by then, so they are not
-//! younger. As with one thread, what is taken for granted is that the kernel needs less than a
-//! round from a record's timestamp to its place in the ring.
+//! younger. As with one thread, this assumes that the kernel needs less than a round from a record's
+//! timestamp to its place in the ring.
 //!
 //! The files of a directory have no marks, as with perf record: each is in order of time, and
 //! readers merge them. Nor are there marks while synthesized records are written, which readers are
@@ -104,6 +104,16 @@ impl Drainers {
         self.groups.iter().map(|group| group.rings.clone()).collect()
     }
 
+    fn rings_by_thread<'a>(&self, rings: &'a mut [Ring]) -> Vec<Vec<&'a mut Ring>> {
+        let mut free: Vec<_> = rings.iter_mut().map(Some).collect();
+        let groups = self.groups.iter();
+        groups
+            .map(|group| {
+                group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect()
+            })
+            .collect()
+    }
+
     /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too.
     /// Returns what that gives, and whether all counters have ended.
     pub(crate) fn run<'a, T>(
@@ -126,16 +136,8 @@ impl Drainers {
             ended: 0.into(),
         };
         let mut before = to.before;
-        let mut free: Vec<_> = rings.iter_mut().map(Some).collect();
-        let rings: Vec<Vec<&mut Ring>> = self
-            .groups
-            .iter()
-            .map(|group| {
-                group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect()
-            })
-            .collect();
         let alone = self.groups.len() == 1;
-        let workers = self.groups.iter().enumerate().zip(rings);
+        let workers = self.groups.iter().enumerate().zip(self.rings_by_thread(rings));
         let workers: Vec<_> = workers
             .map(|((index, group), rings)| {
                 let (drain, before) = (drain.twin(alone), before.take());

@@ -44,7 +44,7 @@ pub(super) struct Worker<'a, 'r> {
 pub(crate) type Before<'a> = &'a mut (dyn FnMut() -> Result<bool> + Send);
 
 impl Worker<'_, '_> {
-    /// Drains until told to end. Returns the counts.
+    /// Drains until it is stopped. Returns the counts.
     pub(super) fn work(mut self, counters: &Counters) -> (Drain, Result<()>) {
         let done = self.rounds(counters);
         if done.is_err() {

@@ -469,7 +469,7 @@ pub(crate) fn allow_files(counters: usize) -> usize {
     let needed = counters as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
-        // The hard limit is only for who has CAP_SYS_RESOURCE.
+        // Raising the hard limit needs CAP_SYS_RESOURCE.
         let hard = limit.maximum.map(|hard| hard.max(needed));
         let raised = Rlimit { current: Some(needed), maximum: hard };
         let most = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -56,7 +56,7 @@ impl Counters {
             // Maximum: number of members, two times, and value, id and lost samples of each member.
             let mut numbers = vec![0; 3 + 3 * members];
             let found = match read_settled(kernel, counter, &mut numbers) {
-                // What the others lost is known all the same.
+                // The other counters' losses are still known.
                 Err(Errno::CHILD) => continue,
                 found => found.map_err(|e| Error::io("cannot read the value of a counter", e))?,
             };

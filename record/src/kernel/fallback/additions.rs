@@ -223,13 +223,10 @@ const ASKED: &[RequestedFeature] = &[
 /// Returns the used flags that a kernel of this version is too old for, each with the required
 /// version.
 pub(super) fn too_new(attr: &Attr, kernel: Version) -> Vec<String> {
-    let told = |asked: &RequestedFeature| {
-        format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1)
-    };
     ASKED
         .iter()
         .filter(|asked| kernel != (0, 0) && kernel < asked.since && (asked.asked)(attr))
-        .map(told)
+        .map(|asked| format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1))
         .collect()
 }
 

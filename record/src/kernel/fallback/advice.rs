@@ -98,15 +98,8 @@ fn cannot_count(event: &PlannedEvent, with: Circumstances<'_>) -> String {
 
 fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> String {
     let (attr, sysctl) = (&event.attr, format!("kernel.perf_event_paranoid is {}", with.paranoid));
-    if event.probe.is_some() {
-        return "probes change code for all its users; run as root or with CAP_SYS_ADMIN \
-                (CAP_PERFMON is enough for some kernels only)"
-            .to_owned();
-    }
-    if attr.kind == EventType::BREAKPOINT && breakpoint::is_of_kernel(attr.config1) {
-        return "the address is the kernel's; run as root or with CAP_SYS_ADMIN, or watch an \
-                address of the program"
-            .to_owned();
+    if let Some(why) = needs_administrator(event) {
+        return why.to_owned();
     }
     if (*with.target == Target::System || event.system_wide) && with.paranoid > 0 {
         return format!(
@@ -159,6 +152,22 @@ fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
         "the kernel does not allow it ({sysctl}); in a container, its seccomp profile may forbid \
          perf_event_open: allow that call, or add CAP_PERFMON; outside, be root or set \
          kernel.perf_event_paranoid to 2 or less"
+    )
+}
+
+/// Returns why an event is for administrators only, whatever the sysctl allows.
+fn needs_administrator(event: &PlannedEvent) -> Option<&'static str> {
+    if event.probe.is_some() {
+        return Some(
+            "probes change code for all its users; run as root or with CAP_SYS_ADMIN (CAP_PERFMON \
+             is enough for some kernels only)",
+        );
+    }
+    let attr = &event.attr;
+    let is_of_kernel = attr.kind == EventType::BREAKPOINT && breakpoint::is_of_kernel(attr.config1);
+    is_of_kernel.then_some(
+        "the address is the kernel's; run as root or with CAP_SYS_ADMIN, or watch an address of \
+         the program",
     )
 }
 

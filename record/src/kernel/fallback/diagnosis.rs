@@ -1,5 +1,5 @@
-//! What of a refused attr the kernel does not take (EINVAL), found out by trials: the counter is
-//! asked for once more without one thing at a time, and closed again.
+//! The part of an attr that the kernel refuses (EINVAL), found by trials: each opens the counter
+//! without one feature, and closes it again.
 
 use recrep_format::abi::{AttrFlags as F, BranchSampleType, SampleType as S};
 use recrep_format::attr::Attr;
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// What was not asked for is not tried, as the kernel is asked for the same again.
+    /// A feature that was not requested is not tried: the attr would be the same.
     #[test]
     fn only_what_was_asked_for_is_tried() {
         let tried = std::cell::Cell::new(0);

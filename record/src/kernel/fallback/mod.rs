@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  (event, errno, circumstances) ──▶ Retry with less ── a note once it works
-//!                                ├─▶ LeaveOut: what --off-cpu added, and records tell of too
+//!                                ├─▶ LeaveOut: an event of --off-cpu, whose switches are recorded anyway
 //!                                └─▶ GiveUp: why, and what would allow it
 //! ```
 //!
@@ -19,7 +19,7 @@
 //! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal; samples of switches |
 //! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
 //!
-//! What the user named himself (a flag, a modifier) is not given up: `advice` says which flag to
+//! What the user requested (by a flag or a modifier) is never given up: `advice` says which flag to
 //! leave out.
 
 mod additions;
@@ -113,8 +113,8 @@ fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     retry(event, Some(GivenUp::Cycles))
 }
 
-/// Leaves out the samples of switches for users who may not sample the kernel; records tell of the
-/// switches too.
+/// Leaves out the samples of switches for users who may not sample the kernel: SWITCH records report
+/// the switches, too.
 fn switch_records_alone(
     event: &PlannedEvent,
     errno: Errno,

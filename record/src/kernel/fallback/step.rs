@@ -17,7 +17,7 @@ pub(crate) struct Circumstances<'a> {
     pub kernel: (u16, u16),
     /// Architecture, which has rules for breakpoints.
     pub arch: Arch,
-    /// `true` if events are counted without samples, and those that the machine lacks are told in
+    /// `true` if events are counted without samples, and those that the machine lacks are listed in
     /// the table of counts.
     pub counting: bool,
 }

@@ -12,16 +12,15 @@
 //! `pthread_create` of the recorded program would fail. A tracepoint is only a number. Its samples
 //! are the same, and its breakpoint is put only into the processes that are counted.
 //!
-//! What registers it:
+//! A probe is registered
 //!
-//! - tracefs where it is mounted, and otherwise a mount that nobody sees, and that ends with its
-//!   descriptor;
-//! - a name that is nobody else's: PID namespace, process, the time when that started, number;
-//! - the file by its path, or, where the path has characters that the kernel would take apart, by
-//!   rec's descriptor.
+//! - in the mounted tracefs, or else in a private mount, which ends with its descriptor;
+//! - under a unique name: PID namespace, process, the time when that started, number;
+//! - for a file by its path, or by rec's descriptor if the path has characters that the kernel's
+//!   parser splits at.
 //!
-//! A probe that is left over all the same (guard and rec were killed together) is removed by the
-//! next recording with a probe.
+//! If guard and rec are killed together, the next recording with a probe removes the one that is
+//! left.
 
 mod definition;
 pub mod guard;
@@ -103,7 +102,7 @@ impl Probes {
         }
         let list = tracing.open(kind)?;
         for name in owner.left_over(&tracing.read(kind), GROUP) {
-            // One that is in use after all stays, as the kernel refuses to remove it.
+            // The kernel refuses to remove a probe that is in use.
             let _ = tracing::write(&list, &definition::removal(GROUP, &name));
         }
         let guard = Guard::start(&list)

@@ -1,4 +1,4 @@
-//! Names of probes: unique, and telling whose they are, so that what is left over can be removed.
+//! Names of probes: unique, and with their owner, so that leftovers can be removed.
 
 use std::fs;
 use std::io;

@@ -51,7 +51,7 @@ impl Tracing {
         }
     }
 
-    /// Mounts one that nobody sees.
+    /// Mounts one of its own, in no directory.
     fn mount() -> io::Result<Self> {
         let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_create(&context)?;

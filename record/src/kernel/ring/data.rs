@@ -54,7 +54,7 @@ impl Ring {
         }
         let data_size = pages.checked_mul(page_size).ok_or(Errno::INVAL)?;
         let length = data_size.checked_add(page_size).ok_or(Errno::INVAL)?;
-        // A read-only mapping cannot move the tail, which tells the kernel to overwrite.
+        // The kernel overwrites a ring whose mapping is read-only, as no tail can come.
         let mapping = SharedMemory::new(counter, 0, length, !backward)?;
         let tail = if backward { 0 } else { mapping.word(DATA_TAIL).load(Ordering::Relaxed) };
         let reader = Reader::new("data", data_size, tail);
@@ -118,9 +118,9 @@ impl Ring {
         self.backward
     }
 
-    /// Copies the records that a ring that is overwritten has got since the last
-    /// [`release`](Self::release), newest first: as many as are whole. Its output should be paused;
-    /// if the kernel writes meanwhile, the oldest records may be damaged.
+    /// Copies the complete records written to an overwrite-mode ring since the last
+    /// [`release`](Self::release), newest first. Its output should be paused: if the kernel writes
+    /// meanwhile, the oldest records may be damaged.
     pub fn newest(&self) -> (Vec<u8>, Mark) {
         let head = self.mapping.word(DATA_HEAD).load(Ordering::Acquire);
         let new = usize::try_from(self.reader.tail().wrapping_sub(head))

@@ -44,11 +44,8 @@ impl<'r> Pending<'r> {
     /// Returns the two halves of a part.
     pub fn part(&self, part: Range<usize>) -> (&'r [u8], &'r [u8]) {
         let length = self.first.len();
-        let of = |half: &'r [u8], start: usize, end: usize| {
-            half.get(start..end.min(half.len())).unwrap_or_default()
-        };
-        let first = of(self.first, part.start, part.end);
-        (first, of(self.second, part.start.saturating_sub(length), part.end.saturating_sub(length)))
+        let behind = part.start.saturating_sub(length)..part.end.saturating_sub(length);
+        (part_of(self.first, part), part_of(self.second, behind))
     }
 
     /// Calls `each` for the records, in order. Their offsets count from the first; one that wraps
@@ -83,6 +80,10 @@ impl<'r> Pending<'r> {
     pub fn mark(&self) -> Mark {
         Mark(self.head)
     }
+}
+
+fn part_of(half: &[u8], part: Range<usize>) -> &[u8] {
+    half.get(part.start..part.end.min(half.len())).unwrap_or_default()
 }
 
 /// Position up to which a ring was read.

@@ -25,7 +25,7 @@ pub(crate) struct MetricEntry {
     pub(crate) parts: Parts,
 }
 
-/// Whether the events of a metric should be on the PMU together.
+/// Way of grouping the events of a metric on the PMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Grouping {
     #[default]

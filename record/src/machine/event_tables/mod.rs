@@ -176,9 +176,8 @@ impl Architecture {
         let mut table = ModelTable::default();
         for file in files {
             for entry in entries(&file)? {
-                let wrong = |why: String| format!("{}: {why}", file.display());
-                table.events.extend(entry.event(&standard).map_err(wrong)?);
-                table.metrics.extend(entry.metric(&standard).map_err(wrong)?);
+                table.events.extend(entry.event(&standard).map_err(|why| in_file(&file, &why))?);
+                table.metrics.extend(entry.metric(&standard).map_err(|why| in_file(&file, &why))?);
             }
         }
         Ok(table)
@@ -225,9 +224,13 @@ fn devices(dir: &Path, depth: u32, files: &mut Vec<PathBuf>) {
 }
 
 fn entries(file: &Path) -> Result<Vec<EventEntry>, String> {
-    let wrong = |why: String| format!("{}: {why}", file.display());
-    let text = fs::read(file).map_err(|e| wrong(why_words(&e)))?;
-    serde_json::from_slice(&text).map_err(|e| wrong(format!("this is no table of events: {e}")))
+    let text = fs::read(file).map_err(|e| in_file(file, &why_words(&e)))?;
+    serde_json::from_slice(&text)
+        .map_err(|e| in_file(file, &format!("this is no table of events: {e}")))
+}
+
+fn in_file(file: &Path, why: &str) -> String {
+    format!("{}: {why}", file.display())
 }
 
 /// Reads which CPU has which folder; none: there is no such file.

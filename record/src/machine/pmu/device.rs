@@ -141,7 +141,7 @@ impl Pmu {
         names(&self.dir.join("format"))
     }
 
-    /// Gives it a named event, in the place of the kernel's with that name. `name`: in small
+    /// Gives it a named event, instead of the kernel's with that name. `name`: in small
     /// letters.
     pub(crate) fn name(&mut self, name: String, event: Alias) {
         self.table.insert(name, event);
@@ -156,7 +156,7 @@ impl Pmu {
         self.table.contains_key(&name.to_lowercase())
     }
 
-    /// Returns the identifier that tells it from other devices with the same driver.
+    /// Returns the identifier that distinguishes it from other devices with the same driver.
     pub(crate) fn identifier(&self) -> Option<String> {
         text(&self.dir.join("identifier"))
     }

@@ -61,7 +61,7 @@ impl MappedFile {
         if path == b"[vdso]" {
             return Some(elf::of_vdso());
         }
-        // Without an inode nothing tells the program from its libraries.
+        // Without an inode, the program cannot be distinguished from its libraries.
         let places = self.places(path, self.file.ino != 0);
         let file = places.iter().find_map(|place| self.open(place))?;
         let id = elf::in_elf(&ReadCache::new(&file));
@@ -71,7 +71,7 @@ impl MappedFile {
         Some(id)
     }
 
-    /// Gives the file whose build ID the kernel told to `keeper`.
+    /// Gives the file, whose build ID the kernel gave, to `keeper`.
     pub(super) fn keep(&self, path: &[u8], id: BuildId, keeper: &Keeper) {
         if let Some(file) = self.identified(path, &id) {
             keeper.take(id, file, Mapped { path, is_elsewhere: is_elsewhere(self.pid) });

@@ -9,7 +9,7 @@ use super::mapped::{FileIdentity, MappedFile};
 use super::reader::{BuildIdReader, ToKeep};
 use crate::output::keep::{Kept, is_dump, is_memory};
 
-/// More files than this at one path: they are never told apart by the path, so that no more are
+/// Maximum number of files at one path. With more of them the path identifies none, so they are not
 /// kept.
 const MOST_OF_A_PATH: usize = 64;
 
@@ -26,7 +26,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Returns none yet; build IDs that the kernel does not tell are read by `reader`. The default
+    /// Returns none yet; build IDs that the kernel does not give are read by `reader`. The default
     /// keeps nothing.
     pub fn read_by(reader: BuildIdReader) -> Self {
         Self { reader: Some(reader), ..Self::default() }
@@ -68,7 +68,8 @@ impl Modules {
         }
     }
 
-    /// Has the lists of a JIT's code kept, if this is a mapping of such code or of its dump.
+    /// Queues the lists of a JIT's code to be kept, if this is a mapping of such code or of its
+    /// dump.
     fn note_jit(&mut self, path: &[u8], mapped: &MappedFile) {
         let Some(reader) = &self.reader else { return };
         if is_memory(path) && self.jits.insert(mapped.pid) {
@@ -79,7 +80,7 @@ impl Modules {
         }
     }
 
-    /// Has the lists of a JIT's code kept, as its process has ended.
+    /// Queues the lists of a JIT's code to be kept, as its process has ended.
     pub fn end_process(&mut self, pid: u32) {
         self.jits.remove(&pid);
         if let Some(reader) = &self.reader {
@@ -181,7 +182,7 @@ mod tests {
         // Upgraded meanwhile, or of another container.
         modules.add_identified(b"/lib/b", id(3), None);
         assert_eq!(modules.identified(), [(&b"/lib/a"[..], id(1))]);
-        // One whose build ID nobody knows.
+        // A file with an unknown build ID.
         modules.add_file(b"/lib/a", mapped(5));
         assert_eq!(modules.identified(), []);
     }

@@ -41,7 +41,7 @@ struct ReaderState {
 /// Something to keep, or to do for that.
 #[derive(Debug)]
 pub(super) enum ToKeep {
-    /// A file whose build ID the kernel told.
+    /// A file whose build ID the kernel gave.
     File { path: Vec<u8>, id: BuildId, mapped: MappedFile },
     /// The list of code of a process with a JIT, once it ends.
     Jit(u32),
@@ -73,12 +73,12 @@ impl BuildIdReader {
     pub fn in_thread(keeper: Option<Keeper>) -> Self {
         let reader = Self(Arc::new(SharedReader { keeper, ..SharedReader::default() }));
         let other = reader.clone();
-        // Without a thread nothing is read aside, but all the same.
+        // Without the thread, files are read later, by whoever needs their build IDs.
         let _ = thread::Builder::new().name("build-ids".to_owned()).spawn(move || other.work());
         reader
     }
 
-    /// Has a file read soon.
+    /// Queues a file to be read.
     pub fn later(&self, path: &[u8], mapped: MappedFile) {
         let mut state = self.lock();
         if state.known(path, mapped.file).is_some() {
@@ -94,7 +94,7 @@ impl BuildIdReader {
         self.0.keeper.is_some()
     }
 
-    /// Has something kept soon.
+    /// Queues something to be kept.
     pub(super) fn keep_later(&self, what: ToKeep) {
         if self.0.keeper.is_some() {
             let mut state = self.lock();
@@ -107,7 +107,7 @@ impl BuildIdReader {
         }
     }
 
-    /// Has the lists of a JIT kept soon, as its process has ended.
+    /// Queues the lists of a JIT to be kept, as its process has ended.
     pub(super) fn end_process(&self, pid: u32) {
         let mut state = self.lock();
         if state.jits.remove(&pid) {
@@ -200,12 +200,12 @@ impl BuildIdReader {
     }
 
     fn lock(&self) -> MutexGuard<'_, ReaderState> {
-        // What a thread that panicked left is whole.
+        // Each change of the state is a single step, so a panic leaves it consistent.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The end of the thread, which nobody waits for any more.
+/// Marks the reader as idle when its thread ends, even by a panic, so that nothing waits for it.
 struct IdleOnDrop<'a>(&'a BuildIdReader);
 
 impl Drop for IdleOnDrop<'_> {

@@ -45,7 +45,7 @@ enum Process {
     Reused,
 }
 
-/// Where a living process has its lists.
+/// Directory of a living process's lists.
 #[derive(Debug)]
 struct Lists {
     /// `/tmp` as the process sees it.
@@ -127,7 +127,7 @@ impl JitLists {
 }
 
 impl Process {
-    /// Removes copies that nobody asks for.
+    /// Removes copies that are not needed.
     fn discard(&mut self) {
         if let Self::Ended(copies) = self {
             for (_, copy) in std::mem::take(copies) {

@@ -73,7 +73,7 @@ struct KeeperState {
 struct HeldFile {
     id: BuildId,
     file: File,
-    /// What it was like when its build ID was read.
+    /// Metadata at the time its build ID was read.
     metadata: Metadata,
 }
 

@@ -55,8 +55,7 @@ impl Store {
         whole: bool,
     ) -> io::Result<u64> {
         let place = self.place(id).ok_or(ErrorKind::InvalidInput)?;
-        let is_better = |there: u64| whole && there < before.len();
-        if self.size_of(id).is_some_and(|there| !is_better(there)) {
+        if self.size_of(id).is_some_and(|there| !whole || there >= before.len()) {
             // The last use, by which the oldest are removed.
             File::options().write(true).open(&place)?.set_modified(SystemTime::now())?;
             return Ok(0);

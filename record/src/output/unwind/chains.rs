@@ -12,7 +12,7 @@ pub(crate) struct Chains {
     pub(super) no_rules: BTreeMap<String, u64>,
     /// A word that is needed is nowhere, or a rule makes no sense.
     pub(super) lost: u64,
-    /// What is mapped is not known, or cannot be read: the stack is in the file.
+    /// The mappings are unknown, or cannot be read: the stack is in the file.
     pub(super) kept: u64,
     /// Greatest number of bytes of a copy.
     pub(super) copy: u64,
@@ -47,10 +47,6 @@ impl Chains {
     pub(crate) fn summary(&self) -> Option<String> {
         let no_rules: u64 = self.no_rules.values().sum();
         let all = self.whole + self.cut + no_rules + self.lost + self.kept;
-        let percent = |count: u64| match (1000 * count).checked_div(all).unwrap_or(0) {
-            0 => "under 0.1 %".to_owned(),
-            tenths => format!("{}.{} %", tenths / 10, tenths % 10),
-        };
         let mut modules: Vec<_> = self.no_rules.iter().collect();
         modules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let modules: Vec<&str> = modules.iter().take(2).map(|(name, _)| name.as_str()).collect();
@@ -63,10 +59,17 @@ impl Chains {
         reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         let reasons = reasons.iter().filter(|(count, _)| *count > 0);
         let reasons: Vec<_> =
-            reasons.map(|(count, why)| format!("{} {why}", percent(*count))).collect();
+            reasons.map(|(count, why)| format!("{} {why}", percent(*count, all))).collect();
         let why =
             if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
-        (all > 0).then(|| format!("{} of callchains whole{why}", percent(self.whole)))
+        (all > 0).then(|| format!("{} of callchains whole{why}", percent(self.whole, all)))
+    }
+}
+
+fn percent(count: u64, all: u64) -> String {
+    match (1000 * count).checked_div(all).unwrap_or(0) {
+        0 => "under 0.1 %".to_owned(),
+        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
     }
 }
 

@@ -9,13 +9,13 @@
 //! ```
 //!
 //! A sample sees the mappings that were made before it, though the records of these may be in
-//! another CPU's ring. Side-band records are gathered while they are drained, and a batch of round
-//! n is written after round n+1: by then all records that are older have been read. A batch for
-//! which there is no room is written at once.
+//! another CPU's ring. Side-band records are collected while they are drained, and a batch of round
+//! n is written after round n+1: by then all older records have been read. If the queue is full, a
+//! batch is written at once.
 //!
-//! What a sample becomes says what is left to do. One that is whole has a callchain, and neither
-//! registers nor stack. One that ends early keeps its registers as a mark. One whose code is not
-//! known yet keeps the stack as well, as far as it was copied, to be unwound by who reads the file.
+//! A sample's form shows what is left to unwind. With a complete callchain, it has neither registers
+//! nor stack. If the callchain ends early, it keeps its registers as a mark. If its code is not
+//! known yet, it keeps the copied stack as well, for the reader of the file to unwind.
 
 mod chains;
 mod modules;
@@ -37,9 +37,9 @@ use modules::SharedModules;
 pub(super) use rewrite::Rewriter;
 pub(crate) use spaces::Spaces;
 
-/// What the threads that drain and those that write know of processes and their modules.
+/// Processes and their modules, as known to drain threads and writer threads.
 pub struct Unwinding {
-    /// What processes have mapped.
+    /// Mappings of all processes.
     pub(crate) spaces: Spaces,
     modules: SharedModules,
     events: FxHashMap<u64, UnwoundEvent>,
@@ -56,8 +56,7 @@ struct UnwoundEvent {
     copy: u32,
 }
 
-/// How often rings are to be drained: what a process in a container that has ended has mapped is
-/// gone.
+/// Longest time between two rounds: the files of a container are gone when it has ended.
 pub(crate) const ROUND: Duration = Duration::from_millis(100);
 
 impl std::fmt::Debug for Unwinding {

@@ -18,7 +18,7 @@ use crate::output::build_ids::{FileId, FileIdentity, MappedFile, vdso};
 /// Name of the vDSO.
 const VDSO: &[u8] = b"[vdso]";
 
-/// What is mapped: a file, the vDSO, or memory.
+/// Source of mapped code: a file, the vDSO, or memory.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) key: Key,
@@ -34,7 +34,7 @@ impl PartialEq for Source {
 
 impl Eq for Source {}
 
-/// What tells modules apart.
+/// Identity of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) path: Vec<u8>,

@@ -46,7 +46,7 @@ impl std::fmt::Debug for Rewriter {
     }
 }
 
-/// What becomes of a sample.
+/// Result for a sample.
 enum Outcome {
     /// There is no user stack that could be unwound: the kernel's chain stays.
     Untouched,
@@ -82,7 +82,7 @@ impl Rewriter {
                 self.out.bytes(record.bytes);
             }
         }
-        // What is no record goes into the file as it is.
+        // Bytes that are no record go into the file unchanged.
         let end = usize::try_from(frames.offset()).unwrap_or(records.len());
         self.out.bytes(records.get(end..).unwrap_or_default());
         self.out.as_bytes()
@@ -93,7 +93,7 @@ impl Rewriter {
         std::mem::take(&mut self.chains)
     }
 
-    /// Writes a sample with what its stack tells; `None` if it is damaged.
+    /// Writes a sample with the callchain from its stack; `None` if it is damaged.
     fn sample(
         &mut self,
         record: &RawRecord<'_>,
@@ -227,7 +227,7 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// What a thread that writes has found of modules.
+/// A writer thread's cache of modules and code.
 #[derive(Default)]
 struct Cache {
     modules: Vec<ModuleLookup>,

@@ -18,7 +18,7 @@ pub(super) struct Space {
     pub(super) checked: u64,
     /// In the order of their times.
     mappings: Vec<(u64, Mapping)>,
-    /// What is mapped after all of them: disjoint ranges in order, each with a place in `mappings`.
+    /// The current mappings: disjoint ranges in order, each with its index in `mappings`.
     now: Vec<(Range<u64>, usize)>,
     /// The space before the last exec.
     before: Option<Arc<Self>>,

@@ -1,4 +1,5 @@
-//! The mappings of all processes: from side-band records, and from `/proc` where none can tell.
+//! The mappings of all processes: from side-band records, and from `/proc` where these are
+//! missing.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,7 +20,7 @@ use crate::output::build_ids::{FileId, FileIdentity, MapsLine};
 /// The mappings of all processes. Threads share them.
 #[derive(Default)]
 pub(crate) struct Spaces {
-    /// What drained records say, in any order.
+    /// Changes from drained records, in any order.
     gathered: Mutex<Vec<Change>>,
     known: Mutex<SpaceTable>,
     /// Changes with each change of `known`.
@@ -31,15 +32,15 @@ struct SpaceTable {
     spaces: FxHashMap<u32, Arc<Space>>,
     /// Changes that are newer than all samples so far.
     later: Vec<Change>,
-    /// Processes that have ended, oldest first. Samples of theirs may come yet.
+    /// Processes that have ended, oldest first. Their last samples may still come.
     ended: VecDeque<u32>,
-    /// Time of the last loss: what was not looked at since then may lack a mapping.
+    /// Time of the last loss: spaces that were not checked since may lack a mapping.
     lost: u64,
     /// When `/proc` was last read for a process, and whether it lived.
     read: FxHashMap<u32, (Instant, bool)>,
 }
 
-/// A change of what is mapped.
+/// A change of a process's mappings.
 #[derive(Debug)]
 struct Change {
     time: u64,
@@ -189,20 +190,20 @@ impl SpaceTable {
     fn of(&mut self, pid: u32) -> Option<Arc<Space>> {
         let known = self.spaces.get(&pid);
         let (lost, since) = (self.lost, known.map_or(0, |known| known.since));
-        let is_sure = |known: &&Arc<Space>| known.checked.max(known.since) >= lost;
-        if let Some(known) = known.filter(|known| known.is_whole && is_sure(known)) {
+        let sure = known.filter(|known| known.checked.max(known.since) >= lost);
+        if let Some(known) = sure.filter(|known| known.is_whole) {
             return Some(Arc::clone(known));
         }
         match self.read.get(&pid).filter(|(read, _)| read.elapsed() < AGAIN) {
             Some((_, true)) => return known.cloned(),
-            Some((_, false)) => return known.filter(is_sure).cloned(),
+            Some((_, false)) => return sure.cloned(),
             None => {}
         }
         let listed = listed_now(pid);
         self.read.insert(pid, (Instant::now(), listed.is_some()));
         let Some(mut listed) = listed else {
-            // It has ended. What it had is believed as far as nothing was lost.
-            return known.filter(is_sure).cloned();
+            // It has ended. Its last known mappings hold if no record was lost since.
+            return sure.cloned();
         };
         (listed.checked, listed.since) = (lost, since);
         let listed = Arc::new(listed);

@@ -40,14 +40,12 @@ impl Facts {
 
     /// Returns the value of a literal; `core`: name of the cores' PMU.
     pub(super) fn literal(&self, name: &str, core: Option<&str>) -> Option<f64> {
-        let truth = |is_true: bool| f64::from(u8::from(is_true));
-        let number = |count: usize| (count > 0).then_some(count as f64);
         match name {
             "num_cpus" => self.present().map(|last| f64::from(last) + 1.0),
-            "num_cpus_online" => number(self.online.len()),
-            "num_packages" => number(self.siblings().packages.len()),
-            "num_dies" => number(self.siblings().dies.len()),
-            "num_cores" => number(self.siblings().cores.len()),
+            "num_cpus_online" => count(self.online.len()),
+            "num_packages" => count(self.siblings().packages.len()),
+            "num_dies" => count(self.siblings().dies.len()),
+            "num_cores" => count(self.siblings().cores.len()),
             "smt_on" => Some(truth(self.is_smt_on())),
             "core_wide" => Some(truth(self.is_core_wide())),
             "slots" => self.slots(core?),
@@ -134,6 +132,15 @@ impl Facts {
 
 fn text(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn truth(is_true: bool) -> f64 {
+    f64::from(u8::from(is_true))
+}
+
+/// Returns a number of CPUs or the like; `None` if none is known.
+fn count(count: usize) -> Option<f64> {
+    (count > 0).then_some(count as f64)
 }
 
 #[cfg(test)]

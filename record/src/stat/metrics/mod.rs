@@ -1,4 +1,4 @@
-//! Metrics of the event tables (`-M`): which are meant, and which events they need.
+//! Metrics of the event tables (`-M`): their choice, and the events that they need.
 //!
 //! ```text
 //!  -M NAMES ──▶ wanted: metrics of the tables, their formulas (facts: the machine and the target)

@@ -33,7 +33,7 @@ pub(crate) struct ChosenMetrics {
     pub(crate) set_of: Vec<usize>,
     /// Metrics; the events of their inputs are places in `specs`.
     pub(crate) metrics: Vec<TableMetric>,
-    /// What the user should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -64,39 +64,8 @@ pub(crate) fn choose(
             &mut chosen.notes,
         );
     }
-    // Those with the most events first, so that others find theirs among them.
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by_key(|index| {
-        wanted.get(*index).map(|asked| usize::MAX - asked.metric.events.len())
-    });
     let mut sets = Sets::default();
-    let mut left_out: BTreeMap<String, Vec<LeftOut>> = BTreeMap::new();
-    let mut inputs = vec![None; wanted.len()];
-    for index in order {
-        let Some(asked) = wanted.get_mut(index) else { continue };
-        let mut added = sets.add(&asked.metric, request.no_merge, sources);
-        if let (Err(why), true) = (&added, asked.metric.threshold.is_some()) {
-            // What only the threshold needs may be missing.
-            let plain = asked.metric.without_threshold(why);
-            added = sets.add(&plain, request.no_merge, sources);
-            asked.metric = plain;
-        }
-        match added {
-            Ok(own) => {
-                if let Some(slot) = inputs.get_mut(index) {
-                    *slot = Some(own);
-                }
-            }
-            Err(why) if asked.is_named => return Err(format!("-M {}: {why}", asked.by)),
-            Err(why) => {
-                let name = asked.metric.name.clone();
-                left_out.entry(asked.by.clone()).or_default().push(LeftOut { name, why });
-            }
-        }
-    }
-    for (by, metrics) in &left_out {
-        chosen.notes.extend(note(by, metrics));
-    }
+    let inputs = add_to_sets(&mut wanted, &mut sets, &mut chosen.notes, request, sources)?;
     chosen.notes.extend(remarks(&wanted, &inputs));
     for (asked, inputs) in wanted.into_iter().zip(inputs) {
         let (Wanted { entry, name, formula, threshold, .. }, Some(inputs)) = (asked.metric, inputs)
@@ -119,6 +88,50 @@ pub(crate) fn choose(
     }
     (chosen.specs, chosen.set_of) = (sets.specs, sets.set_of);
     Ok(chosen)
+}
+
+/// Adds the events of all metrics to the sets, and notes on the metrics that are left out. Returns
+/// the inputs of each metric that is not.
+fn add_to_sets(
+    wanted: &mut [RequestedMetric],
+    sets: &mut Sets,
+    notes: &mut Vec<String>,
+    request: &MetricRequest,
+    sources: &EventSources,
+) -> Result<Vec<Option<Vec<MetricInput>>>, String> {
+    // Those with the most events first, so that others find theirs among them.
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|index| {
+        wanted.get(*index).map(|asked| usize::MAX - asked.metric.events.len())
+    });
+    let mut left_out: BTreeMap<String, Vec<LeftOut>> = BTreeMap::new();
+    let mut inputs = vec![None; wanted.len()];
+    for index in order {
+        let Some(asked) = wanted.get_mut(index) else { continue };
+        let mut added = sets.add(&asked.metric, request.no_merge, sources);
+        if let (Err(why), true) = (&added, asked.metric.threshold.is_some()) {
+            // Events that only the threshold needs may be missing.
+            let plain = asked.metric.without_threshold(why);
+            added = sets.add(&plain, request.no_merge, sources);
+            asked.metric = plain;
+        }
+        match added {
+            Ok(own) => {
+                if let Some(slot) = inputs.get_mut(index) {
+                    *slot = Some(own);
+                }
+            }
+            Err(why) if asked.is_named => return Err(format!("-M {}: {why}", asked.by)),
+            Err(why) => {
+                let name = asked.metric.name.clone();
+                left_out.entry(asked.by.clone()).or_default().push(LeftOut { name, why });
+            }
+        }
+    }
+    for (by, metrics) in &left_out {
+        notes.extend(note(by, metrics));
+    }
+    Ok(inputs)
 }
 
 /// Returns notes on the metrics that have `inputs`: on those without their thresholds, and without
@@ -156,10 +169,10 @@ struct RequestedMetric {
 /// Adds the metrics that a name means, each once, and a note on those that are left out.
 fn ask(found: FoundMetrics, by: &str, wanted: &mut Vec<RequestedMetric>, notes: &mut Vec<String>) {
     for metric in found.metrics {
-        let is_same = |asked: &RequestedMetric| {
+        let is_wanted = wanted.iter().any(|asked| {
             asked.metric.name == metric.name && asked.metric.entry.pmu == metric.entry.pmu
-        };
-        if !wanted.iter().any(is_same) {
+        });
+        if !is_wanted {
             let plain = by.split(':').next().unwrap_or(by);
             let is_named = plain.eq_ignore_ascii_case(&metric.entry.name);
             wanted.push(RequestedMetric { metric, by: by.to_owned(), is_named });

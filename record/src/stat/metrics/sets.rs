@@ -129,9 +129,10 @@ fn parse(text: &str, pmu: Option<&str>, sources: &EventSources) -> Result<Vec<Ev
     let mut specs = event::parse(text, sources).map_err(|why| why.to_string())?;
     if let Some(pmu) = pmu {
         // Other kinds of cores have events of the same name.
-        let is_core = |name: &str| sources.pmus().iter().any(|pmu| pmu.core && pmu.name == name);
+        let cores: Vec<&str> =
+            sources.pmus().iter().filter(|pmu| pmu.core).map(|pmu| &pmu.name[..]).collect();
         specs.retain(|spec| match &spec.pmu {
-            Some(own) => own.name == *pmu || !is_core(&own.name),
+            Some(own) => own.name == *pmu || !cores.contains(&&own.name[..]),
             None => true,
         });
         if specs.is_empty() {

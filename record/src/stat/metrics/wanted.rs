@@ -32,7 +32,7 @@ pub(super) struct Wanted {
     pub(super) watched: bool,
 }
 
-/// How metrics are looked for.
+/// Search for metrics.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) sources: &'a EventSources,
@@ -70,7 +70,7 @@ impl Search<'_> {
             for part in parts {
                 match self.wanted(entry, plain, modifiers, part) {
                     Ok(wanted) => metrics.push(wanted),
-                    // One that was named itself has to be computed.
+                    // A metric that the user named must be computed.
                     Err(why) if plain.eq_ignore_ascii_case(&entry.name) => return Err(why),
                     Err(why) => left_out.push(LeftOut { name: entry.name.clone(), why }),
                 }
@@ -107,7 +107,7 @@ impl Search<'_> {
         let formula =
             Formula::new(&entry.name, &expression, &facts).map_err(|error| error.to_string())?;
         let condition = entry.threshold.as_ref().filter(|_| !self.no_threshold);
-        // A metric has its value, even if what only tells more of it is unknown.
+        // Without its threshold, a metric still has its value.
         let with_threshold = condition.map(|condition| {
             formula.clone().with_threshold(&entry.name, &of_part(condition, part), &facts)
         });
@@ -194,8 +194,8 @@ struct MetricFacts<'a> {
 
 impl FormulaFacts for MetricFacts<'_> {
     fn literal(&self, name: &str) -> Option<f64> {
-        let first = || self.search.sources.pmus().iter().find(|pmu| pmu.core);
-        let core = self.pmu.or_else(|| first().map(|pmu| &pmu.name[..]));
+        let mut pmus = self.search.sources.pmus().iter();
+        let core = self.pmu.or_else(|| pmus.find(|pmu| pmu.core).map(|pmu| &pmu.name[..]));
         self.search.facts.literal(name, core)
     }
 

@@ -1,5 +1,5 @@
-//! What the command is to have as rec had it: signals and standard descriptors that rec, or the
-//! runtime of its language, changes for itself.
+//! State that the command must inherit as rec was started with it: signals and standard
+//! descriptors that rec, or the runtime of its language, changes for itself.
 //!
 //! | what | who changes it | what the command would have |
 //! |---|---|---|
@@ -26,7 +26,7 @@ const CHANGED: [libc::c_int; 8] = [
     libc::SIGPIPE,
 ];
 
-/// What was found before the runtime began: descriptors that were closed, by their bits, and
+/// State before the runtime began: descriptors that were closed, by their bits, and
 /// [`PIPE_IGNORED`].
 static AT_START: AtomicU8 = AtomicU8::new(0);
 const PIPE_IGNORED: u8 = 1 << 3;
