@@ -19,7 +19,6 @@ use crate::cli;
 use crate::count::metrics::{rounded, share};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::listings::script::{Access, AccessQuery, list_accesses};
-use crate::profile::names::Subject;
 use crate::query::{Column, Mode, TimeSteps, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
@@ -201,10 +200,8 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
     // The operation and the weight are the two columns after the keys.
     let keys = asked.query.columns.len();
     for row in table.rows() {
-        let is_wanted = match row.subject(keys) {
-            Subject::Word(op) => asked.kinds.iter().any(|kind| kind.is_of(DataSrc(*op))),
-            _ => false,
-        };
+        let op = row.word(keys).map(DataSrc);
+        let is_wanted = op.is_some_and(|op| asked.kinds.iter().any(|kind| kind.is_of(op)));
         if !asked.kinds.is_empty() && !is_wanted {
             continue;
         }

@@ -101,7 +101,7 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
     let query = Query {
         sources: args.sources.sources(),
         columns,
-        needs: Needs { stacks: true, places: true, ..Needs::default() },
+        needs: Needs { stacks: true, addresses: true, ..Needs::default() },
         filters: args.filters.filters(false),
         chains: ChainOptions {
             counted: true,

@@ -11,7 +11,7 @@ use super::{Labeller, loaded, multiplexed, numbers};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Rows};
 use crate::profile::modules::ModuleUses;
-use crate::profile::names::AnswerLabels;
+use crate::profile::names::SharedNames;
 use crate::profile::{Event, Profile};
 use crate::query::{Field, KeyError, Meta, Mode, Query, SortKey};
 use crate::samples::Session;
@@ -24,7 +24,7 @@ use crate::tracepoints::Traced;
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'n> {
     pub(crate) resolver: &'n Resolver,
-    pub(crate) labels: &'n AnswerLabels,
+    pub(crate) shared: &'n SharedNames,
 }
 
 /// What is made of the counted samples.
@@ -43,7 +43,7 @@ pub(crate) fn module_uses(
     resolver: &Resolver,
 ) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
-    let names = Names { resolver, labels: &AnswerLabels::default() };
+    let names = Names { resolver, shared: &SharedNames::default() };
     histogram(&mut profile, query, session, names, Purpose::ModuleUses)?;
     Ok(profile.module_uses)
 }
@@ -91,12 +91,12 @@ impl<'a> ToName<'a> {
                 input: &session.input.name,
                 fields: setup.query.fields(),
                 timeline: setup.timeline(),
-                module_numbers: numbers(setup.query, hits, &modules, names.labels),
+                module_numbers: numbers(setup.query, hits, &modules, names.shared),
                 modules,
                 symbols: loaded(setup.query, hits, &setup.functions),
                 inlined: setup.inlined,
                 events,
-                labels: names.labels,
+                names: names.shared,
                 groups: &setup.groups,
                 traced,
             }

@@ -4,15 +4,17 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::labeller::{Labeller, name_len};
+use super::labeller::Labeller;
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::profile::Profile;
-use crate::profile::names::{CALLERS_UNKNOWN, NamedFrame, Subject, Text};
+use crate::profile::names::{
+    FRAME_SLOT, FrameCode, FramePosition, FunctionName, NamedFrame, NewOrKnown, NumberSlot,
+};
 use crate::profile::stacks::{CallTrees, Shows};
 use crate::query::{ChainOptions, Column, End, Filters, FrameKey, Key, NO_KEY, Query};
-use crate::symbols::{LineId, SymbolId};
+use crate::symbols::{LineId, LineOrName, SymbolId};
 
 /// Adds the parts of the rows' self counts.
 fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metrics)]) {
@@ -92,19 +94,7 @@ impl Labeller<'_> {
         metrics.into_par_iter().unzip_into_vecs(&mut ids, &mut of_rows);
         let places = profile.set_rows(words, of_rows, false);
         if self.query.chains.graph.is_some() || self.query.needs.stacks {
-            let by_function = self.query.chains.key == FrameKey::Function;
-            let name = |frame: &Frame| {
-                let slot =
-                    self.label_slots(frame).filter(|_| by_function).map(|slots| (&slots.frame, 0));
-                Text::known(slot).unwrap_or_else(|| {
-                    let (text, subject) = self.frame_text(frame);
-                    Text::New(text, subject, slot)
-                })
-            };
-            let names: Vec<Text<'_>> = stacks.of_frames(name);
-            let mut labels = self.labels.frames.lock();
-            let names = names.into_iter().map(|name| labels.number(name)).collect();
-            drop(labels);
+            let names = self.names.frames(stacks.of_frames(|frame| self.numbered_frame(frame)));
             let branches = match self.query.chains.shows_branches() {
                 true => stacks.frames.iter().map(|frame| frame.branch).collect(),
                 false => Vec::new(),
@@ -119,6 +109,16 @@ impl Labeller<'_> {
                 shows,
                 merged: None,
             };
+        }
+    }
+
+    /// Returns a frame's number if its symbol keeps that, else its name.
+    fn numbered_frame(&self, frame: &Frame) -> NewOrKnown<'_, NamedFrame<FunctionName>> {
+        let by_function = self.query.chains.key == FrameKey::Function;
+        let slot = self.slot(frame, FRAME_SLOT, 0).filter(|_| by_function);
+        match slot.and_then(NumberSlot::get) {
+            Some(number) => NewOrKnown::Known(number),
+            None => NewOrKnown::New(self.named_frame(frame), slot),
         }
     }
 
@@ -155,43 +155,37 @@ impl Labeller<'_> {
         Layout::of(&Query { chains, filters, ..self.query.clone() })
     }
 
-    /// Returns the text of a frame, and what it stands for: its function, or `module+offset` without
-    /// one. If frames are told apart by address or source line, that follows the function, as in
-    /// perf: `function line`; if the line is unknown, `function`, or `function +offset` by address.
-    fn frame_text(&self, frame: &Frame) -> (String, Subject) {
-        let key = self.query.chains.key;
-        let Some(module) = self.module(frame.module.into()) else {
+    /// Returns the name of a frame: its function, or the address without one, and what else
+    /// distinguishes frames in this query.
+    fn named_frame(&self, frame: &Frame) -> NamedFrame<FunctionName> {
+        let by_address = self.query.chains.key == FrameKey::Address;
+        let Some(module) = self.module_number(frame.module.into()) else {
             if frame.is_missing() {
-                return (CALLERS_UNKNOWN.into(), Subject::Text);
+                return NamedFrame::from_code(FrameCode::CallersUnknown);
             }
-            let has_address = key == FrameKey::Address && frame.address != UNMAPPED;
-            let text =
-                if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() };
-            let address = has_address.then_some(frame.address);
-            return (text, Subject::Frame(NamedFrame { address, ..NamedFrame::default() }));
+            let address = Some(frame.address).filter(|address| by_address && *address != UNMAPPED);
+            let code = address.map_or(FrameCode::Unmapped, FrameCode::Address);
+            return NamedFrame { address, ..NamedFrame::from_code(code) };
         };
-        let mut of =
-            NamedFrame { module: self.module_number(frame.module.into()), ..NamedFrame::default() };
-        let Some(function) = self.function(frame) else {
-            let text = format!("{}+{:#x}", module.name(), frame.address);
-            of.address = Some(frame.address).filter(|_| key == FrameKey::Address);
-            return (text, Subject::Frame(of));
+        let module = Some(module);
+        let Some(function) = self.function_name(frame) else {
+            let address = Some(frame.address).filter(|_| by_address);
+            let code = FrameCode::Address(frame.address);
+            return NamedFrame { module, address, ..NamedFrame::from_code(code) };
         };
-        of.name_len = Some(name_len(frame, &function));
-        of.named = self.named(frame, 0, &function);
-        of.is_inlined = frame.end.is_inlined;
-        let at = self.position(frame).filter(|_| key != FrameKey::Function);
-        let after = at.map_or_else(String::new, |(address, line)| {
-            of.address = Some(address).filter(|_| key == FrameKey::Address);
-            of.start = of.address.and(self.start(frame));
-            of.line = line.as_deref().map(Box::from);
-            match line {
-                Some(line) => format!(" {line}"),
-                None if key == FrameKey::Address => format!(" +{}", frame.offset),
-                None => String::new(),
-            }
-        });
-        ([&*function, &after].concat(), Subject::Frame(of))
+        let code = FrameCode::Function { function, is_inlined: frame.end.is_inlined };
+        let named = NamedFrame { module, ..NamedFrame::from_code(code) };
+        match self.position(frame).filter(|_| self.query.chains.key != FrameKey::Function) {
+            None => named,
+            Some((address, line)) => NamedFrame {
+                address: by_address.then_some(address),
+                start: self.start(frame).filter(|_| by_address),
+                position: line
+                    .map(FramePosition::Line)
+                    .or_else(|| by_address.then_some(FramePosition::Offset(frame.offset))),
+                ..named
+            },
+        }
     }
 
     /// Returns the first address of the function that replaced the address of a frame.
@@ -202,11 +196,11 @@ impl Labeller<'_> {
 
     /// Returns the address of a frame that has a function, and its source line, if known; `None` if
     /// no lines were looked up.
-    fn position(&self, frame: &Frame) -> Option<(u64, Option<String>)> {
+    fn position(&self, frame: &Frame) -> Option<(u64, Option<LineOrName>)> {
         let loaded = self.loaded(frame.module.into())?;
         let line = frame.line.checked_sub(1).map(LineId)?;
         let address = self.start(frame).unwrap_or(0).wrapping_add(u64::from(frame.offset));
         let is_known = frame.end.is_inlined || loaded.lines().line(address).is_some();
-        Some((address, is_known.then(|| loaded.lines().text(line))))
+        Some((address, is_known.then(|| loaded.lines().get(line))))
     }
 }

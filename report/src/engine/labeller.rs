@@ -8,12 +8,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::callchain::{CallSite, Frame, is_of_branch};
-use crate::profile::names::{AnswerLabels, ModuleNumber, Named};
+use crate::profile::names::{FunctionName, INLINED, ModuleNameId, NumberSlot, SharedNames};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
-use crate::symbols::{
-    Function, Functions, LabelSlots, LineId, Loaded, Module, SourceFrame, SymbolId,
-};
+use crate::symbols::{Function, Functions, LineId, Loaded, Module, SourceFrame, SymbolId};
 use crate::timeline::{Groups, Timeline};
 use crate::tracepoints::Traced;
 
@@ -30,15 +28,15 @@ pub(crate) struct Labeller<'f> {
     /// Modules, indexed by their numbers.
     pub modules: Vec<&'f Module>,
     /// Their numbers among those of all files, if they were hit.
-    pub module_numbers: Vec<Option<ModuleNumber>>,
+    pub module_numbers: Vec<Option<ModuleNameId>>,
     /// Their symbols; `None` for modules that were not hit, and none if the query needs no
     /// functions.
     pub symbols: Vec<Option<Arc<Loaded>>>,
     /// `true` if inlined functions become frames.
     pub inlined: bool,
     pub events: &'f [String],
-    /// Texts of cells and frames.
-    pub labels: &'f AnswerLabels,
+    /// Names of all files.
+    pub names: &'f SharedNames,
     /// Sockets, cgroups and their namespaces.
     pub groups: &'f Groups,
     /// Tracepoint data, if the query needs it.
@@ -66,22 +64,14 @@ pub(crate) fn numbers(
     query: &Query,
     hits: &[bool],
     modules: &[&Module],
-    labels: &AnswerLabels,
-) -> Vec<Option<ModuleNumber>> {
-    if !query.chains.counted && !query.shows_places() {
+    names: &SharedNames,
+) -> Vec<Option<ModuleNameId>> {
+    if !query.chains.counted && !query.shows_file_offsets() {
         return Vec::new();
     }
     let numbered =
-        |(hit, module): (&bool, &&Module)| hit.then(|| labels.module(module, query.needs.places));
+        |(hit, module): (&bool, &&Module)| hit.then(|| names.module(module, query.needs.addresses));
     hits.iter().zip(modules).map(numbered).collect()
-}
-
-/// Suffix of the names of inlined functions, as in perf.
-const INLINED: &str = " (inlined)";
-
-/// Returns the length of the name in what [`Labeller::function`] returned for a frame.
-pub(super) fn name_len(frame: &Frame, shown: &str) -> usize {
-    shown.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(shown).len()
 }
 
 impl Labeller<'_> {
@@ -92,7 +82,7 @@ impl Labeller<'_> {
     }
 
     /// Returns the number of a module among those of all files, given its number in a key.
-    pub(super) fn module_number(&self, number: u64) -> Option<ModuleNumber> {
+    pub(super) fn module_number(&self, number: u64) -> Option<ModuleNameId> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         self.module_numbers.get(index).copied().flatten()
     }
@@ -106,11 +96,20 @@ impl Labeller<'_> {
     pub(super) fn function(&self, frame: &Frame) -> Option<Cow<'_, str>> {
         let module = self.loaded(frame.module.into())?;
         let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
-        if frame.end.is_inlined {
-            let name = module.lines().text(LineId(number));
-            return Some(format!("{}{INLINED}", module.shown(name.as_bytes())).into());
+        match frame.end.is_inlined {
+            true => {
+                let name = inlined_name(module, number);
+                Some(module.shown(name.as_bytes()).into_owned().into())
+            }
+            false => module.name(SymbolId(number)),
         }
-        module.name(SymbolId(number))
+    }
+
+    /// Returns the text of that function, by which filters and hints know it: that of an inlined
+    /// one says so.
+    pub(super) fn function_text(&self, frame: &Frame) -> Option<Cow<'_, str>> {
+        let name = self.function(frame)?;
+        Some(if frame.end.is_inlined { [&name, INLINED].concat().into() } else { name })
     }
 
     /// Returns whether the function that replaced the address of a frame has no name.
@@ -121,26 +120,30 @@ impl Labeller<'_> {
         loaded.zip(number).is_some_and(|(loaded, number)| loaded.is_inferred(number))
     }
 
-    /// Returns what tells the function that replaced the address of a frame from others of its
-    /// name; `start` is where the name is in a text.
-    pub(super) fn named(&self, frame: &Frame, start: usize, name: &str) -> Option<Named> {
-        let module = self.loaded(frame.module.into())?;
-        let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
-        let function = if frame.end.is_inlined {
-            Function::inlined(module, &module.lines().text(LineId(number)))
-        } else {
-            Function::of_symbol(module, SymbolId(number))
-        };
-        Some(Named::new(function?, start, name_len(frame, name)))
+    /// Returns the function that replaced the address of a frame, as it is shown.
+    pub(super) fn function_name(&self, frame: &Frame) -> Option<FunctionName> {
+        Some(FunctionName::new(&self.function(frame)?, self.distinct_function(frame)))
     }
 
-    /// Returns the slots for the numbers of texts of the function that replaced the address of a
-    /// frame; `None` if it is inlined.
-    pub(super) fn label_slots(&self, frame: &Frame) -> Option<&LabelSlots> {
+    /// Returns what distinguishes the function that replaced the address of a frame from others of
+    /// its name; `None` if nothing does.
+    fn distinct_function(&self, frame: &Frame) -> Option<Function> {
+        let module = self.loaded(frame.module.into())?;
+        let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
+        match frame.end.is_inlined {
+            true => Function::inlined(module, &inlined_name(module, number)),
+            false => Function::of_symbol(module, SymbolId(number)),
+        }
+    }
+
+    /// Returns one of the slots of the function that replaced the address of a frame, for the number
+    /// of a label or frame of this kind; `None` if it is inlined.
+    pub(super) fn slot(&self, frame: &Frame, place: usize, kind: u8) -> Option<NumberSlot<'_>> {
         let number = u32::try_from(frame.address)
             .ok()
             .filter(|_| frame.end.is_symbol && !frame.end.is_inlined)?;
-        self.loaded(frame.module.into())?.label_slots(SymbolId(number))
+        let cache = self.loaded(frame.module.into())?.cache(SymbolId(number))?;
+        Some(NumberSlot { slot: cache.slot(place)?, kind })
     }
 
     /// Returns whether the row passes the symbol filters.
@@ -149,40 +152,46 @@ impl Labeller<'_> {
         let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
         let is_resolved =
             || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
-        let is_named = || {
-            let frame = frame_at(row, KeyAddress::At);
-            self.function(&frame).is_some_and(|name| {
-                filters.symbols.as_ref().is_none_or(|names| self.is_one_of(names, &frame, &name))
-                    && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
-            })
-        };
-        (!filters.resolved || is_resolved()) && (!by_name || is_named())
+        (!filters.resolved || is_resolved()) && (!by_name || self.is_named(row))
     }
 
-    /// Returns whether one of these is a name of a frame's function: the short one, the whole one
-    /// or the mangled one.
+    /// Returns whether the row's function has a name that the filters ask for.
+    fn is_named(&self, row: &Key) -> bool {
+        let filters = &self.query.filters;
+        let frame = frame_at(row, KeyAddress::At);
+        self.function_text(&frame).is_some_and(|name| {
+            filters.symbols.as_ref().is_none_or(|names| self.is_one_of(names, &frame, &name))
+                && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
+        })
+    }
+
+    /// Returns whether one of these is a name of a frame's function: the short one, the full one or
+    /// the mangled one.
     fn is_one_of(&self, names: &HashSet<String>, frame: &Frame, short: &str) -> bool {
-        let is_other = || {
-            let function = self.named(frame, 0, short)?.function;
+        if names.contains(short) {
+            return true;
+        }
+        // Other names are long, and have the short one or are mangled: most need no look-up.
+        if !names.iter().any(|name| name.contains(short) || name.starts_with('_')) {
+            return false;
+        }
+        self.distinct_function(frame).is_some_and(|function| {
             let mangled = str::from_utf8(function.name()).unwrap_or_default();
-            Some(names.contains(mangled) || names.contains(&*function.whole()))
-        };
-        // Other names are long, and have the short one or are mangled.
-        let may_be_other =
-            || names.iter().any(|name| name.contains(short) || name.starts_with('_'));
-        names.contains(short) || may_be_other() && is_other() == Some(true)
+            names.contains(mangled) || names.contains(&*function.full_name())
+        })
     }
 
     /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or
     /// `module[address]` without a function, as in perf.
     fn line(loaded: &Loaded, address: u64) -> LineId {
-        let unknown = || match loaded.table.lookup(address) {
-            Some(symbol) => {
-                format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start))
-            }
-            None => format!("{}[{address:x}]", loaded.module.name()),
-        };
-        loaded.lines().line(address).unwrap_or_else(|| loaded.lines().number(unknown()))
+        loaded.lines().line(address).unwrap_or_else(|| {
+            loaded.lines().number(match loaded.table.lookup(address) {
+                Some(symbol) => {
+                    format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start))
+                }
+                None => format!("{}[{address:x}]", loaded.module.name()),
+            })
+        })
     }
 }
 
@@ -265,6 +274,11 @@ impl Naming for Labeller<'_> {
             into.push(named);
         }
     }
+}
+
+/// Returns the name of an inlined function, by its number in the module.
+fn inlined_name(module: &Loaded, number: u32) -> String {
+    module.lines().get(LineId(number)).to_string()
 }
 
 /// Returns the address at which a frame's function is looked up.

@@ -13,12 +13,12 @@ mod cumulated;
 pub(crate) mod facts;
 pub(crate) mod fetching;
 mod labeller;
+mod labels;
 mod module_uses;
 pub(crate) mod multiplexed;
 pub(crate) mod report;
 mod setup;
 pub(crate) mod signs;
-mod texts;
 pub(crate) mod unmatched;
 
 pub(crate) use labeller::{Labeller, loaded, numbers};

@@ -10,7 +10,7 @@ use super::labeller::frame_at;
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
 use crate::profile::modules::{Doubts, ModuleUse, ModuleUses, NamedShare};
-use crate::query::{Field, KeyAddress, Meta};
+use crate::query::{Field, Key, KeyAddress, Meta};
 use crate::symbols::{Loaded, Module, SymbolId};
 
 impl Labeller<'_> {
@@ -20,38 +20,15 @@ impl Labeller<'_> {
         /// Number of rows that a core counts at a time.
         const PART: usize = 1 << 14;
         let mut doubts = Doubts::default();
-        let none = || vec![ModuleRows::default(); self.modules.len() + 1];
-        let with = |mut counts: Vec<ModuleRows>, row: usize| {
-            let (key, count) = (rows.key(row), rows.count(row));
-            let number = usize::try_from(Field::Module.of(&key)).unwrap_or(usize::MAX);
-            if let Some(of_module) = counts.get_mut(number) {
-                of_module.all.add(count);
-                let end = Meta::unpack(Field::Meta.of(&key)).at;
-                if self.is_inferred(&frame_at(&key, KeyAddress::At)) {
-                    of_module.inferred.add(count);
-                } else if end.is_symbol {
-                    of_module.resolved.add(count);
-                    let function =
-                        u32::try_from(Field::Address.of(&key)).ok().filter(|_| !end.is_inlined);
-                    let loaded = self.loaded(number as u64);
-                    let is_judged = loaded
-                        .is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
-                    of_module.judged += if is_judged { count.samples } else { 0 };
-                }
-            }
-            counts
-        };
-        let both = |mut counts: Vec<ModuleRows>, others: Vec<ModuleRows>| {
-            for (of_module, other) in counts.iter_mut().zip(others) {
-                of_module.all.add(other.all);
-                of_module.resolved.add(other.resolved);
-                of_module.inferred.add(other.inferred);
-                of_module.judged += other.judged;
-            }
-            counts
-        };
-        let counts =
-            (0..rows.len()).into_par_iter().with_min_len(PART).fold(none, with).reduce(none, both);
+        let none = vec![ModuleRows::default(); self.modules.len() + 1];
+        let counts = (0..rows.len())
+            .into_par_iter()
+            .with_min_len(PART)
+            .fold(
+                || none.clone(),
+                |counts, row| self.with_row(counts, &rows.key(row), rows.count(row)),
+            )
+            .reduce(|| none.clone(), ModuleRows::sums);
         for (number, of_module) in
             (0..).zip(counts).filter(|(_, of_module)| of_module.all.samples > 0)
         {
@@ -64,6 +41,26 @@ impl Labeller<'_> {
             uses.add(module, ModuleUse { all, resolved, inferred, unresolved_callers: 0, loaded });
         }
         doubts
+    }
+
+    /// Adds a row to the counts of its module.
+    fn with_row(&self, mut counts: Vec<ModuleRows>, key: &Key, count: Count) -> Vec<ModuleRows> {
+        let number = Field::Module.of(key);
+        let of_module = usize::try_from(number).ok().and_then(|number| counts.get_mut(number));
+        let Some(of_module) = of_module else { return counts };
+        of_module.all.add(count);
+        let end = Meta::unpack(Field::Meta.of(key)).at;
+        if self.is_inferred(&frame_at(key, KeyAddress::At)) {
+            of_module.inferred.add(count);
+        } else if end.is_symbol {
+            of_module.resolved.add(count);
+            let function = u32::try_from(Field::Address.of(key)).ok().filter(|_| !end.is_inlined);
+            let is_judged = self
+                .loaded(number)
+                .is_some_and(|loaded| loaded.outcome.is_judged(function.map(SymbolId)));
+            of_module.judged += if is_judged { count.samples } else { 0 };
+        }
+        counts
     }
 
     /// Counts unresolved callers, once per sample and module.
@@ -108,4 +105,17 @@ struct ModuleRows {
     inferred: Count,
     /// Samples whose names are right only under a condition.
     judged: u64,
+}
+
+impl ModuleRows {
+    /// Returns the sums of counts by module.
+    fn sums(mut counts: Vec<Self>, others: Vec<Self>) -> Vec<Self> {
+        for (of_module, other) in counts.iter_mut().zip(others) {
+            of_module.all.add(other.all);
+            of_module.resolved.add(other.resolved);
+            of_module.inferred.add(other.inferred);
+            of_module.judged += other.judged;
+        }
+        counts
+    }
 }

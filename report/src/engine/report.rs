@@ -18,9 +18,8 @@ use crate::engine::{fetching, unmatched};
 use crate::input::several::{each_merged, retry_if_changed};
 use crate::input::split::Split;
 use crate::input::{Input, Keep, OpenError, OpenedInput};
-use crate::profile::names::{AnswerLabels, Labels, ModuleName};
+use crate::profile::names::{ProfileNames, SharedNames};
 use crate::profile::recording::{Recording, When};
-use crate::profile::tell_apart;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{
     ChainOptions, Column, Field, FilterValues, Inspection, KeyError, Mode, Query, SortKey, Source,
@@ -55,15 +54,15 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
 struct Answering<'q> {
     query: &'q Query,
     resolver: Resolver,
-    labels: AnswerLabels,
+    names: SharedNames,
     /// The query that is answered: the first input decides which columns are the default.
     answered: OnceLock<Query>,
 }
 
 impl<'q> Answering<'q> {
     fn new(query: &'q Query) -> Self {
-        let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), Default::default());
-        Self { query, resolver, labels, answered: OnceLock::new() }
+        let (resolver, names) = (Resolver::new(query.symbol_sources.clone()), Default::default());
+        Self { query, resolver, names, answered: OnceLock::new() }
     }
 
     /// Returns the profile of an input, and what `of` makes of its session.
@@ -81,13 +80,13 @@ impl<'q> Answering<'q> {
         input: &Input,
         of: &dyn Fn(&Session<'_>) -> T,
     ) -> anyhow::Result<(Profile, T)> {
-        let Self { query, resolver, labels, answered } = self;
+        let Self { query, resolver, names, answered } = self;
         let opened = OpenedInput::new(input, Keep::Some)?;
         let session = &Session::open(&opened, query.mode, Some(resolver));
         let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
         let query =
             answered.get_or_init(|| if by_trace() { query.by_trace() } else { (*query).clone() });
-        let profile = of_session(query, session, Names { resolver, labels })?;
+        let profile = of_session(query, session, Names { resolver, shared: names })?;
         Ok((profile, of(session)))
     }
 
@@ -127,11 +126,11 @@ pub(crate) fn gather<T: Send>(
     };
     let merged = answering.merged(&query.sources, &of_input, &merge);
     let (found, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
-    let Answering { resolver, labels, answered, .. } = answering;
+    let Answering { resolver, names, answered, .. } = answering;
     resolver.check_unchanged()?;
     let (mut profile, made) = found.unwrap_or_default();
-    (profile.labels, profile.frames, profile.modules) = labels.into_parts();
-    tell_apart(&mut profile.labels, &mut profile.frames);
+    profile.names = names.into_names();
+    profile.names.disambiguate();
     profile.settle();
     profile.warnings.extend(unreadable);
     // What one of several inputs has is an answer.
@@ -157,12 +156,8 @@ pub(crate) struct Apart<T> {
     pub groups: Vec<Vec<(Profile, T)>>,
     /// A warning for each input that cannot be read, by group.
     pub unreadable: Vec<Vec<Warning>>,
-    /// Texts of cells. Functions that read alike are not told apart.
-    pub labels: Labels,
-    /// Texts of frames.
-    pub frames: Labels,
-    /// Modules of the texts.
-    pub modules: Vec<ModuleName>,
+    /// Names of cells and frames. Functions that read alike are not disambiguated.
+    pub names: ProfileNames,
 }
 
 /// Answers a query for each input of some groups apart, and returns what `of` makes of the session
@@ -193,8 +188,7 @@ pub(crate) fn apart<T: Send>(
         }
     }
     answering.resolver.check_unchanged()?;
-    let (labels, frames, modules) = answering.labels.into_parts();
-    Ok(Apart { groups: found, unreadable, labels, frames, modules })
+    Ok(Apart { groups: found, unreadable, names: answering.names.into_names() })
 }
 
 /// Returns a warning for each name of `--event` that no event of any input has.

@@ -173,7 +173,7 @@ impl Labeller<'_> {
         // A function of less than a thousandth of the samples changes nothing.
         for (frame, count) in samples.iter().filter(|(_, count)| count.saturating_mul(1000) >= all)
         {
-            let Some(name) = self.function(frame) else { continue };
+            let Some(name) = self.function_text(frame) else { continue };
             let bare = name.split(['.', '@']).next().unwrap_or_default();
             let is_of = |interpreter: &Interpreter| interpreter.functions.contains(&bare);
             if let Some(language) = INTERPRETERS.iter().position(is_of) {
@@ -202,8 +202,9 @@ impl Labeller<'_> {
 
     /// Returns whether a function that begins so is in any stack.
     fn has_names(&self, beginning: &str, stacks: &Stacks) -> bool {
-        let begins =
-            |frame: &Frame| self.function(frame).is_some_and(|name| name.starts_with(beginning));
+        let begins = |frame: &Frame| {
+            self.function_text(frame).is_some_and(|name| name.starts_with(beginning))
+        };
         !beginning.is_empty() && stacks.frames.iter().any(begins)
     }
 
@@ -343,7 +344,7 @@ impl Labeller<'_> {
         if frame.end.cpu_mode != USER {
             return Entry::NotUser;
         }
-        match self.function(frame).filter(|_| !self.is_inferred(frame)) {
+        match self.function_text(frame).filter(|_| !self.is_inferred(frame)) {
             Some(name) if is_entry(&name) => Entry::Named,
             Some(_) => Entry::No,
             None => match self.module(frame.module.into()) {

@@ -6,7 +6,8 @@
 
 use crate::engine::counted::{Names, Purpose, histogram, profile_events};
 use crate::profile::Profile;
-use crate::profile::names::{AnswerLabels, Subject};
+use crate::profile::names::SharedNames;
+use crate::query::word_text::cpu_number;
 use crate::query::{
     ChainOptions, Column, FilterBy, FilterValues, Filters, KeyError, Mode, Query, SymbolOptions,
 };
@@ -113,11 +114,11 @@ impl Recorded<'_> {
     }
 
     fn profile(self, query: &Query) -> Result<Profile, KeyError> {
-        let labels = AnswerLabels::default();
+        let shared = SharedNames::default();
         let mut profile = Profile::of_events(profile_events(self.session, query.mode));
-        let names = Names { resolver: self.resolver, labels: &labels };
+        let names = Names { resolver: self.resolver, shared: &shared };
         histogram(&mut profile, query, self.session, names, Purpose::Rows)?;
-        profile.labels = labels.into_parts().0;
+        profile.names = shared.into_names();
         profile.settle();
         Ok(profile)
     }
@@ -125,12 +126,10 @@ impl Recorded<'_> {
 
 /// Returns the value of a row's only column, as the option takes it.
 fn value(by: FilterBy, row: Row<'_>) -> String {
-    match row.subject(0) {
-        Subject::Task(id) => id.to_string(),
-        _ if by == FilterBy::Cpu => {
-            u32::try_from(row.cell(0)).map_or(-1, u32::cast_signed).to_string()
-        }
-        _ => row.text(0).trim().to_owned(),
+    match row.task(0) {
+        Some(id) => id.to_string(),
+        None if by == FilterBy::Cpu => cpu_number(row.cell(0)).to_string(),
+        None => row.text(0).trim().to_owned(),
     }
 }
 

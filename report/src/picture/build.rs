@@ -7,9 +7,9 @@ use super::sides::Program;
 use super::{Cell, Entry, Picture, PictureEvent, PictureThread, TreeNode};
 use crate::callchain::Chains;
 use crate::count::merge_equal;
-use crate::profile::names::Subject;
 use crate::profile::{Event, Profile};
 use crate::query::{Column, Query, SortKey};
+use crate::table::RowTexts;
 
 /// Returns the columns of a profile that a picture is made of: without `cells`, commands only.
 pub(crate) fn columns(cells: bool) -> Vec<Column> {
@@ -147,6 +147,7 @@ impl PictureBuilder {
 
     /// Returns the events and cells of a profile's rows.
     fn rows(&mut self, profile: &Profile, query: &Query, side: u32, step: u64) -> Vec<RowPlace> {
+        let (names, texts) = (&profile.names, RowTexts::new(profile, query, &profile.names));
         let columns = Columns::of(query);
         let events: Vec<usize> = profile.events().iter().map(|event| self.event(event)).collect();
         let mut of_cells = vec![FxHashMap::<Cell, u32>::default(); self.events.len()];
@@ -154,13 +155,10 @@ impl PictureBuilder {
         for (words, _) in profile.rows.iter() {
             let [event, cells @ ..] = words else { continue };
             let word = |place: Option<usize>| cells.get(place?).copied();
-            let task = |place: Option<usize>| match profile.labels.subject(word(place)?) {
-                Subject::Task(number) => Some(*number),
-                _ => None,
-            };
+            let task = |place: Option<usize>| texts.task(place?, word(place)?);
             let thread = PictureThread {
                 command: self
-                    .command(word(columns.comm).map_or("", |comm| profile.labels.text(comm))),
+                    .command(&word(columns.comm).map_or("".into(), |comm| names.label_text(comm))),
                 side,
                 pid: task(columns.pid).unwrap_or(-1),
                 tid: task(columns.tid).unwrap_or(-1),

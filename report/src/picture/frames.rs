@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{FrameKind, PictureFrame, PictureModule, sides};
 use crate::compare::matching::module_key;
 use crate::profile::Profile;
-use crate::profile::names::{CodeKind, NamedFrame, Subject};
+use crate::profile::names::{CodeKind, FrameCode, FrameId};
 
 /// Distinct frames and modules, in the order in which they were found.
 #[derive(Debug, Default)]
@@ -61,43 +61,46 @@ impl FrameTable {
 
     /// Returns the numbers of a profile's frames, by their numbers there.
     pub(super) fn numbers(&mut self, profile: &Profile) -> Vec<u32> {
-        let mut of_labels = FxHashMap::<u32, u32>::default();
+        let mut known = FxHashMap::<FrameId, u32>::default();
         let mut number =
-            |label: u32| *of_labels.entry(label).or_insert_with(|| self.of_label(profile, label));
-        profile.calls.names.iter().map(|label| number(*label)).collect()
+            |frame: FrameId| *known.entry(frame).or_insert_with(|| self.add(profile, frame));
+        profile.calls.names.iter().map(|frame| number(*frame)).collect()
     }
 
-    fn of_label(&mut self, profile: &Profile, label: u32) -> u32 {
-        let text = profile.frames.text(label.into());
-        let Subject::Frame(frame) = profile.frames.subject(label.into()) else {
-            // It stands for callers that are not known.
-            return self.number(PictureFrame {
-                module: 0,
-                kind: FrameKind::Cut,
-                name: text.into(),
-            });
+    /// Adds a frame of a profile, and returns its number here.
+    fn add(&mut self, profile: &Profile, frame: FrameId) -> u32 {
+        let names = &profile.names;
+        let (code, module) = match names.frame(frame) {
+            Some(frame) => (&frame.code, frame.module.and_then(|module| names.module(module))),
+            None => (&FrameCode::CallersUnknown, None),
         };
-        let NamedFrame { module, name_len, named, is_inlined, .. } = frame;
-        let module = module.and_then(|module| profile.modules.get(module as usize));
-        let code = module.map_or(CodeKind::User, |module| module.code);
-        let name = name_len.map(|len| match named {
-            Some(named) => named.in_text(text),
-            None => text.get(..len).unwrap_or(text),
-        });
-        let is_inferred = named.as_ref().is_some_and(|named| named.function.is_inferred());
-        let (name, kind) = match (name, code) {
-            (None, _) => (None, FrameKind::NoName),
-            (name, _) if is_inferred => (name, FrameKind::Inferred),
-            (name, CodeKind::Jit) => (name, FrameKind::Jit),
-            (name, CodeKind::User) if *is_inlined => (name, FrameKind::InlinedUser),
-            (name, CodeKind::Kernel) if *is_inlined => (name, FrameKind::InlinedKernel),
-            (name, CodeKind::User) => (name, FrameKind::User),
-            (name, CodeKind::Kernel) => (name, FrameKind::Kernel),
-        };
-        let name = match (name, module) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(module)) => format!("{} (no name)", module.name),
-            (None, None) => "(unknown code)".into(),
+        let of_code = module.map_or(CodeKind::User, |module| module.code);
+        let (name, kind) = match (code, of_code) {
+            (FrameCode::CallersUnknown, _) => {
+                return self.number(PictureFrame {
+                    module: 0,
+                    kind: FrameKind::Cut,
+                    name: names.frame_text(frame).into(),
+                });
+            }
+            (FrameCode::Unmapped | FrameCode::Address(_), _) => {
+                let name = module.map_or_else(
+                    || "(unknown code)".into(),
+                    |module| format!("{} (no name)", module.name),
+                );
+                (name, FrameKind::NoName)
+            }
+            (FrameCode::Function { function, is_inlined }, of_code) => {
+                let kind = match of_code {
+                    _ if names.is_inferred(*function) => FrameKind::Inferred,
+                    CodeKind::Jit => FrameKind::Jit,
+                    CodeKind::User if *is_inlined => FrameKind::InlinedUser,
+                    CodeKind::Kernel if *is_inlined => FrameKind::InlinedKernel,
+                    CodeKind::User => FrameKind::User,
+                    CodeKind::Kernel => FrameKind::Kernel,
+                };
+                (names.spelled(*function).to_owned(), kind)
+            }
         };
         let module = module.map_or(0, |module| {
             *self.of_modules.entry(module.long_name.clone()).or_insert_with(|| {

@@ -128,10 +128,12 @@ impl Profile {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
     use crate::callchain::Sample;
     use crate::count::Count;
-    use crate::profile::names::SharedLabels;
+    use crate::profile::names::{FrameId, SharedNames};
     use crate::profile::stacks::{RowIndex, Shows, TreeNode, TreeOptions};
 
     #[test]
@@ -144,21 +146,18 @@ mod tests {
     }
 
     /// Returns the profile of a file with rows of one sample each.
-    fn of_file(rows: &[(&str, u64)], labels: &SharedLabels) -> Profile {
+    fn of_file(rows: &[(&str, u64)], names: &SharedNames) -> Profile {
         let mut profile = Profile::of_events(vec![Event::named("e")]);
-        let mut labels = labels.lock();
-        let words = rows
-            .iter()
-            .flat_map(|(text, number)| [0, labels.intern((*text).into()).into(), *number]);
+        let words = rows.iter().flat_map(|(text, number)| [0, names.text(text), *number]);
         let words = words.collect();
         let metrics = vec![Metrics::of(Count { samples: 1, period: 1 }, None); rows.len()];
         profile.set_rows(words, metrics, false);
         profile
     }
 
-    fn sorted(profile: &Profile) -> Vec<(&str, u64, u64)> {
+    fn sorted(profile: &Profile) -> Vec<(Cow<'_, str>, u64, u64)> {
         let row = |(key, metrics): (&'_ [u64], &Metrics)| {
-            (profile.labels.text(key[1]), key[2], metrics.count.samples)
+            (profile.names.label_text(key[1]), key[2], metrics.count.samples)
         };
         let mut rows: Vec<_> = profile.rows.iter().map(row).collect();
         rows.sort_unstable();
@@ -167,18 +166,18 @@ mod tests {
 
     #[test]
     fn rows_of_several_files_are_merged_by_text() {
-        let labels = SharedLabels::default();
-        let mut all = of_file(&[("a", 7), ("b", 8)], &labels);
-        all.append(of_file(&[("b", 8), ("a", 9)], &labels));
-        all.labels = labels.into_inner();
+        let names = SharedNames::default();
+        let mut all = of_file(&[("a", 7), ("b", 8)], &names);
+        all.append(of_file(&[("b", 8), ("a", 9)], &names));
+        all.names = names.into_names();
         all.settle();
-        assert_eq!(sorted(&all), [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
+        assert_eq!(sorted(&all), [("a".into(), 7, 1), ("a".into(), 9, 1), ("b".into(), 8, 2)]);
     }
 
     #[test]
     fn many_rows_are_merged_before_all_files_are_read() {
-        let labels = SharedLabels::default();
-        let of_file = |rows: &[(&str, u64)]| of_file(rows, &labels);
+        let names = SharedNames::default();
+        let of_file = |rows: &[(&str, u64)]| of_file(rows, &names);
         let many: Vec<(&str, u64)> =
             (0..MAX_WAITING as u64 / 2).map(|number| ("a", number)).collect();
         let mut group = of_file(&many);
@@ -189,18 +188,19 @@ mod tests {
         all.append(of_file(&many));
         assert!(all.waiting.is_empty());
         all.append(of_file(&[("b", 3), ("c", 4)]));
-        all.labels = labels.into_inner();
+        all.names = names.into_names();
         all.settle();
-        let mut expected: Vec<_> =
-            (0..MAX_WAITING as u64 / 2).map(|n| ("a", n, if n == 3 { 4 } else { 3 })).collect();
-        expected.extend([("b", 3, 2), ("c", 4, 1)]);
+        let mut expected: Vec<_> = (0..MAX_WAITING as u64 / 2)
+            .map(|n| ("a".into(), n, if n == 3 { 4 } else { 3 }))
+            .collect();
+        expected.extend([("b".into(), 3, 2), ("c".into(), 4, 1)]);
         assert_eq!(sorted(&all), expected);
     }
 
     #[test]
     fn call_trees_keep_their_rows() {
-        let labels = SharedLabels::default();
-        let of_file = |rows: &[(&str, u64)]| of_file(rows, &labels);
+        let names = SharedNames::default();
+        let of_file = |rows: &[(&str, u64)]| of_file(rows, &names);
         // Each row has a sample in a frame of its own.
         let with_calls = |rows: &[(&str, u64)]| {
             let mut profile = of_file(rows);
@@ -219,7 +219,10 @@ mod tests {
             profile.calls = CallTrees {
                 samples: numbers.clone().map(sample).collect(),
                 classes: numbers.clone().collect(),
-                names: rows.iter().map(|(_, number)| u32::try_from(*number).unwrap()).collect(),
+                names: rows
+                    .iter()
+                    .map(|(_, number)| FrameId(u32::try_from(*number).unwrap()))
+                    .collect(),
                 rows: numbers.map(|class| ((0, class), class as usize)).collect(),
                 shows: shows.into(),
                 ..CallTrees::default()
@@ -237,12 +240,15 @@ mod tests {
             all.append(file);
         }
         all.settle();
-        all.labels = labels.into_inner();
+        all.names = names.into_names();
         assert_eq!(all.rows.len(), many.len() + 2);
         let text = |(_, row): &(_, RowIndex)| {
-            (all.labels.text(all.rows.key(*row)[1]), all.rows.key(*row)[2])
+            (all.names.label_text(all.rows.key(*row)[1]), all.rows.key(*row)[2])
         };
-        assert_eq!(all.calls.rows.iter().map(text).collect::<Vec<_>>(), [("b", 3), ("a", 5)]);
+        assert_eq!(
+            all.calls.rows.iter().map(text).collect::<Vec<_>>(),
+            [("b".into(), 3), ("a".into(), 5)]
+        );
         let row = all.calls.rows[1].1;
         let wanted = TreeOptions {
             least: 1,
@@ -251,11 +257,11 @@ mod tests {
             children: false,
             from_caller: false,
         };
-        let trees = all.calls.trees(&[row], all.frame_names(), wanted);
+        let trees = all.calls.trees(&[row], &all.names, wanted);
         assert_eq!(
             trees,
             [vec![TreeNode {
-                names: vec![5],
+                names: vec![FrameId(5)],
                 own: Count { samples: 2, period: 2 },
                 ..TreeNode::default()
             }]]

@@ -5,10 +5,9 @@
 //!   Profile ─┬─ inputs          recordings: command, machine, numbers of records, losses
 //!            ├─ events          names and totals
 //!            ├─ rows            event, a cell for each column ─► metrics
-//!            │    cells         numbers, or numbers of texts in `labels`, which know their subjects:
-//!            │                  a function, a thread, an offset in a module …
-//!            ├─ calls           callchains of rows: frames are numbers of texts in `frames`
-//!            ├─ modules         what the numbers of modules mean
+//!            │    cells         numbers, or numbers of labels: functions, threads, offsets in files …
+//!            ├─ calls           callchains of rows, of numbered frames
+//!            ├─ names           what the numbers of labels, frames, functions and modules stand for
 //!            ├─ module_uses     samples of each module, with and without functions
 //!            ├─ program_stacks  user stacks of each program, and how many do not reach its start
 //!            └─ warnings, hints, filter_values
@@ -19,11 +18,8 @@ mod merge;
 pub(crate) mod modules;
 pub(crate) mod names;
 pub(crate) mod recording;
-mod spelling;
 pub(crate) mod stacks;
 pub(crate) mod user_stacks;
-
-pub(crate) use spelling::tell_apart;
 
 use std::collections::BTreeMap;
 
@@ -32,7 +28,7 @@ use crate::callchain::ChainEnds;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, distinct};
 use crate::profile::modules::ModuleUses;
-use crate::profile::names::{FrameNames, Labels, ModuleName};
+use crate::profile::names::ProfileNames;
 use crate::profile::recording::Recording;
 use crate::profile::stacks::{CallTrees, RowIndex};
 use crate::profile::user_stacks::{ProgramStacks, UserStacks};
@@ -95,12 +91,8 @@ pub struct Profile {
     pub hints: Vec<String>,
     /// Samples per module, counted if functions are shown.
     pub module_uses: ModuleUses,
-    /// Texts of the rows' cells.
-    pub labels: Labels,
-    /// Texts of the frames of callchains.
-    pub frames: Labels,
-    /// Modules of the texts.
-    pub modules: Vec<ModuleName>,
+    /// Names of the cells of rows and the frames of callchains.
+    pub names: ProfileNames,
     /// Values of the counters of threads that exited, in the order of threads; of several files one
     /// after the other.
     pub(crate) thread_counts: Vec<ThreadCounts>,
@@ -134,10 +126,6 @@ impl Profile {
 
     pub fn events(&self) -> &[Event] {
         &self.events
-    }
-
-    pub fn frame_names(&self) -> FrameNames<'_> {
-        FrameNames { labels: &self.frames, modules: &self.modules }
     }
 
     /// Returns whether no sample is in it: of several files, once they are settled.

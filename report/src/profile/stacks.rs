@@ -19,7 +19,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::callchain::{BranchInfo, Chains, RowId, Sample, small};
 use crate::count::{Count, Partition, merge_equal};
-use crate::profile::names::FrameNames;
+use crate::profile::names::{FrameId, ProfileNames};
 
 pub(crate) type RowIndex = usize;
 
@@ -32,8 +32,8 @@ pub struct CallTrees {
     pub samples: Vec<Sample>,
     /// Class of each frame.
     pub classes: Vec<u32>,
-    /// Label of each frame.
-    pub names: Vec<u32>,
+    /// Name of each frame.
+    pub names: Vec<FrameId>,
     /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty
     /// unless it is shown.
     pub branches: Vec<u64>,
@@ -61,7 +61,7 @@ pub struct Merged {
     /// Bases: the words that show the base.
     bases: Partition<()>,
     /// Frames: class, name and branch information.
-    frames: IndexSet<(u32, u32, u64), FxBuildHasher>,
+    frames: IndexSet<(u32, FrameId, u64), FxBuildHasher>,
     rows: FxHashSet<RowId>,
     /// Number of samples when equal ones were merged last.
     samples: usize,
@@ -84,66 +84,24 @@ impl CallTrees {
             return;
         }
         let merged = self.merged.get_or_insert_default();
-        let (mut of_class, mut of_base) = (Vec::new(), Vec::new());
-        for ((base, class), row) in &other.rows {
-            for (rows, number) in [(&mut of_base, *base as usize), (&mut of_class, *class as usize)]
-            {
-                rows.resize(rows.len().max(number + 1), None);
-                if let Some(of) = rows.get_mut(number) {
-                    *of = Some(*row);
-                }
-            }
-        }
-        let mut words = Vec::new();
-        let mut bases = vec![0; of_base.len()];
-        for (base, index) in bases.iter_mut().zip(of_base) {
-            let Some(index) = index else { continue };
-            put_words(&mut words, row(index).1, &other.shows, |shows| shows.base);
-            *base = small(merged.bases.add(&words, &()));
-        }
-        // By the first class with some words, the number of those of this file.
-        let mut equal = FxHashMap::<u32, u64>::default();
-        let mut classes = vec![NO_CLASS; of_class.len()];
-        for (class, index) in classes.iter_mut().zip(of_class) {
-            let Some(index) = index else { continue };
-            put_words(&mut words, row(index).1, &other.shows, |shows| shows.frame);
-            words.push(0);
-            let first = small(merged.classes.add(&words, &()));
-            let count = equal.entry(first).or_default();
-            if let Some(before) = words.last_mut() {
-                *before = *count;
-            }
-            *count += 1;
-            *class = if *count == 1 { first } else { small(merged.classes.add(&words, &())) };
-        }
-        let class = |class: u32| classes.get(class as usize).copied().unwrap_or(NO_CLASS);
-        let base = |base: u32| bases.get(base as usize).copied().unwrap_or(0);
-        let mut frames: Vec<u32> = Vec::with_capacity(other.names.len());
-        for (frame, (of, name)) in other.classes.iter().zip(&other.names).enumerate() {
-            let branch = other.branches.get(frame).copied();
-            let (number, is_new) =
-                merged.frames.insert_full((class(*of), *name, branch.unwrap_or(0)));
-            if is_new {
-                self.classes.push(class(*of));
-                self.names.push(*name);
-                self.branches.extend(branch);
-            }
-            frames.push(small(number));
-        }
-        let frame = |frame: u32| frames.get(frame as usize).copied().unwrap_or(0);
-        let chains = other
-            .chains
-            .fold_callers(0, |node, callers| self.chains.add(callers, frame(node.frame)));
+        let bases = merged.number_bases(&other, &row);
+        let classes = merged.number_classes(&other, &row);
+        let frames = self.number_frames(&other, &classes);
+        let chains = other.chains.fold_callers(0, |node, callers| {
+            self.chains.add(callers, numbered(&frames, node.frame).unwrap_or(0))
+        });
         self.samples.extend(other.samples.iter().map(|sample| Sample {
-            base: base(sample.base),
-            class: class(sample.class),
-            frame: frame(sample.frame),
+            base: numbered(&bases, sample.base).unwrap_or(0),
+            class: numbered(&classes, sample.class).unwrap_or(NO_CLASS),
+            frame: numbered(&frames, sample.frame).unwrap_or(0),
             is_in_chain: sample.is_in_chain,
-            callers: chains.get(sample.callers as usize).copied().unwrap_or(0),
+            callers: numbered(&chains, sample.callers).unwrap_or(0),
             count: sample.count,
         }));
-        for ((of, shown), index) in other.rows {
-            let id = (base(of), class(shown));
+        let merged = self.merged.get_or_insert_default();
+        for ((base, class), index) in other.rows {
+            let base = numbered(&bases, base).unwrap_or(0);
+            let id = (base, numbered(&classes, class).unwrap_or(NO_CLASS));
             if merged.rows.insert(id) {
                 self.rows.push((id, row(index).0));
             }
@@ -152,6 +110,24 @@ impl CallTrees {
         if self.samples.len() >= MANY.max(2 * merged.samples) {
             self.merge_equal();
         }
+    }
+
+    /// Returns the numbers of a file's frames, adding new ones, given those of its classes.
+    fn number_frames(&mut self, file: &Self, classes: &[u32]) -> Vec<u32> {
+        let merged = self.merged.get_or_insert_default();
+        let mut numbers = Vec::with_capacity(file.names.len());
+        for (frame, (class, name)) in file.classes.iter().zip(&file.names).enumerate() {
+            let class = numbered(classes, *class).unwrap_or(NO_CLASS);
+            let branch = file.branches.get(frame).copied();
+            let (number, is_new) = merged.frames.insert_full((class, *name, branch.unwrap_or(0)));
+            if is_new {
+                self.classes.push(class);
+                self.names.push(*name);
+                self.branches.extend(branch);
+            }
+            numbers.push(small(number));
+        }
+        numbers
     }
 
     /// Sorts the samples and merges equal ones.
@@ -166,6 +142,72 @@ impl CallTrees {
         );
         self.merged.iter_mut().for_each(|merged| merged.samples = self.samples.len());
     }
+}
+
+impl Merged {
+    /// Returns the numbers of a file's bases, adding new ones.
+    fn number_bases<'r>(
+        &mut self,
+        file: &CallTrees,
+        row: impl Fn(RowIndex) -> (RowIndex, &'r [u64]),
+    ) -> Vec<u32> {
+        let rows = file.rows.iter().map(|((base, _), row)| (*base, *row));
+        let (mut words, mut numbers) = (Vec::new(), Vec::new());
+        for index in rows_by_number(rows) {
+            numbers.push(index.map_or(0, |index| {
+                put_words(&mut words, row(index).1, &file.shows, |shows| shows.base);
+                small(self.bases.add(&words, &()))
+            }));
+        }
+        numbers
+    }
+
+    /// Returns the numbers of a file's classes, adding new ones.
+    fn number_classes<'r>(
+        &mut self,
+        file: &CallTrees,
+        row: impl Fn(RowIndex) -> (RowIndex, &'r [u64]),
+    ) -> Vec<u32> {
+        let rows = file.rows.iter().map(|((_, class), row)| (*class, *row));
+        let (mut words, mut numbers) = (Vec::new(), Vec::new());
+        // By the first class with some words, the number of those of this file.
+        let mut equal = FxHashMap::<u32, u64>::default();
+        for index in rows_by_number(rows) {
+            let Some(index) = index else {
+                numbers.push(NO_CLASS);
+                continue;
+            };
+            put_words(&mut words, row(index).1, &file.shows, |shows| shows.frame);
+            words.push(0);
+            let first = small(self.classes.add(&words, &()));
+            let count = equal.entry(first).or_default();
+            if let Some(before) = words.last_mut() {
+                *before = *count;
+            }
+            *count += 1;
+            let is_first = *count == 1;
+            numbers.push(if is_first { first } else { small(self.classes.add(&words, &())) });
+        }
+        numbers
+    }
+}
+
+/// Returns the row of each number, the last one if it has several.
+fn rows_by_number(rows: impl Iterator<Item = (u32, RowIndex)>) -> Vec<Option<RowIndex>> {
+    let mut found = Vec::new();
+    for (number, row) in rows {
+        let number = number as usize;
+        found.resize(found.len().max(number + 1), None);
+        if let Some(slot) = found.get_mut(number) {
+            *slot = Some(row);
+        }
+    }
+    found
+}
+
+/// Returns the new number of an old one.
+fn numbered(numbers: &[u32], number: u32) -> Option<u32> {
+    numbers.get(number as usize).copied()
 }
 
 /// Replaces `words` by those of a row that show something.
@@ -193,8 +235,8 @@ pub struct TreeOptions {
 /// Node of a tree: consecutive frames without a fork.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeNode {
-    /// Labels of the frames.
-    pub names: Vec<u32>,
+    /// Names of the frames.
+    pub names: Vec<FrameId>,
     /// Branch information for each frame, if asked for.
     pub passed: Vec<BranchInfo>,
     /// Samples whose chains end here.
@@ -217,7 +259,7 @@ impl CallTrees {
     pub fn trees(
         &self,
         rows: &[RowIndex],
-        names: FrameNames<'_>,
+        names: &ProfileNames,
         wanted: TreeOptions,
     ) -> Vec<Vec<TreeNode>> {
         let places: FxHashMap<RowIndex, usize> =
@@ -322,14 +364,14 @@ const PART: usize = 1 << 16;
 struct TreeBuilder<'c> {
     trees: &'c CallTrees,
     parts: &'c [SamplePart<'c>],
-    names: FrameNames<'c>,
+    names: &'c ProfileNames,
     wanted: TreeOptions,
 }
 
 impl<'c> TreeBuilder<'c> {
     /// Returns the nodes of items that have the same frames before `depth`.
     fn nodes(self, items: &[Item], depth: u32) -> Vec<TreeNode> {
-        let mut groups = FxHashMap::<u32, Vec<Item>>::default();
+        let mut groups = FxHashMap::<FrameId, Vec<Item>>::default();
         for item in items {
             if let Some(name) = self.name(item, depth) {
                 groups.entry(name).or_default().push(*item);
@@ -340,9 +382,10 @@ impl<'c> TreeBuilder<'c> {
         let mut nodes: Vec<TreeNode> =
             groups.into_values().map(|group| self.node(&group, depth)).collect();
         nodes.sort_by(|a, b| {
-            let [a_name, b_name] = [a, b].map(|node| node.names.first().copied().unwrap_or(0));
+            let [a_name, b_name] =
+                [a, b].map(|node| node.names.first().copied().unwrap_or_default());
             let by_period = b.all().period.cmp(&a.all().period);
-            by_period.then_with(|| self.names.compare(a_name, b_name))
+            by_period.then_with(|| self.names.compare_frames(a_name, b_name))
         });
         nodes
     }
@@ -395,7 +438,7 @@ impl<'c> TreeBuilder<'c> {
 
     /// Returns the name of an item's frame at `depth`; `None` if its chain ends before.
     #[inline]
-    fn name(self, item: &Item, depth: u32) -> Option<u32> {
+    fn name(self, item: &Item, depth: u32) -> Option<FrameId> {
         self.trees.names.get(self.frame(item, depth)? as usize).copied()
     }
 

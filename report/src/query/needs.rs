@@ -7,13 +7,13 @@ pub struct Needs {
     pub stacks: bool,
     /// Children and call trees, unless the user asks otherwise: the output is for people.
     pub callers: bool,
-    /// Columns that tell apart what the asked ones show alike: CPU modes of functions.
+    /// Extra columns that disambiguate the requested ones: CPU modes of functions.
     pub companions: bool,
     /// The letter of the CPU mode in front of the names of functions, in place of such a column.
     pub marks: bool,
     /// Callers at addresses where nothing is mapped one by one; otherwise they are one caller.
     pub unmapped: bool,
     /// Whole stacks, each beginning with the sampled instruction; frames with addresses and source
-    /// lines, and what tells modules from others. It comes with `stacks`.
-    pub places: bool,
+    /// lines, and what distinguishes modules. It comes with `stacks`.
+    pub addresses: bool,
 }

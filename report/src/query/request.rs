@@ -141,9 +141,10 @@ impl Query {
     }
 
     /// Returns whether a column shows offsets in modules.
-    pub(crate) fn shows_places(&self) -> bool {
-        let is_place =
-            |column: &Column| matches!(column.key.declared().shown, Shown::Name(Name::Place(_)));
+    pub(crate) fn shows_file_offsets(&self) -> bool {
+        let is_place = |column: &Column| {
+            matches!(column.key.declared().shown, Shown::Name(Name::FileOffset(_)))
+        };
         self.columns.iter().any(is_place)
     }
 

@@ -35,8 +35,6 @@ pub enum Shown {
     Text(fn(u64) -> String),
     /// A name that the fields stand for.
     Name(Name),
-    /// A part of such a name, found by this function.
-    Part(Name, fn(&str) -> String),
     /// A text of the tracepoint's data.
     Trace,
     /// A part of the input's path.
@@ -69,8 +67,10 @@ pub enum Name {
     FunctionPlace,
     /// The source file and line of an address.
     Line(KeyAddress),
+    /// The source file of the sampled address.
+    SourceFile,
     /// The module's path and the offset of an address in it.
-    Place(KeyAddress),
+    FileOffset(KeyAddress),
     /// A data address without a symbol.
     Data,
     /// The symbol at the data address.

@@ -2,15 +2,13 @@
 //! it needs, and what it shows of them.
 //!
 //! To add one, add a row to `keys!`. Where no [`Shown`] fits, add a text of the first field to
-//! `word_text.rs`, or a [`Name`] to `shown.rs` and its text to `engine/texts.rs`; a new [`Field`]
+//! `word_text.rs`, or a [`Name`] to `shown.rs` and its text to `engine/labels.rs`; a new [`Field`]
 //! is filled by `scan`. List the key in `docs/options.md`; if perf has it too, compare it in
 //! `tests/tests/all/keys_agree.rs`.
 
 use recrep_format::abi::{BranchFlags, DataSrc};
 
-use super::word_text::{
-    either, mapping, mode_name, page_size, prediction, source_file, transaction,
-};
+use super::word_text::{either, mapping, mode_name, page_size, prediction, transaction};
 use super::{
     Availability, CacheLine, Field, INS_LAT, Key, KeyAddress, Kind, Meta, Name, STAGE, Shown,
 };
@@ -137,7 +135,7 @@ macro_rules! keys {
         static ALL: &[(SortKey, Declaration)] = {
             use Availability::{OfBranches, OfTime};
             use KeyAddress::{At, From};
-            use Shown::{Name as Named, Number, Part, Text};
+            use Shown::{Name as Named, Number, Text};
             &[
                 $((SortKey::$key, $row),)*
                 (SortKey::TraceField(0), key(&[], "", &[Field::Payload], Shown::Trace)),
@@ -180,7 +178,7 @@ keys! {
     /// The source file and line; of branches, the target's.
     Srcline = key(&["srcline"], "Source:Line", SRCLINE, Named(Name::Line(At)));
     /// The source file; of branches, the target's.
-    Srcfile = key(&["srcfile"], "Source File", SRCLINE, Part(Name::Line(At), source_file));
+    Srcfile = key(&["srcfile"], "Source File", SRCLINE, Named(Name::SourceFile));
     /// The sampled address.
     Ip = key(&["ip", "addr"], "Address", &[Field::Ip], Number(Kind::Address));
     Cpu = key(&["cpu"], "CPU", &[], Number(Kind::Cpu)).meta(Meta::CPU);
@@ -266,12 +264,12 @@ keys! {
     /// The thread's activity in the counted time: it ran, waited or was preempted.
     Switch = key(&["switch"], "Switch", &[Field::Switch], Named(Name::Activity)).of(OfTime);
     /// The source of a branch: the module's path and the offset in it.
-    FromPlace = key(&["place_from"], "Source Place", FROM_SYMBOL, Named(Name::Place(From))).of(OfBranches);
+    FromPlace = key(&["place_from"], "Source Place", FROM_SYMBOL, Named(Name::FileOffset(From))).of(OfBranches);
     /// Whether the branch, or the one before the executed range, came from another module.
     External = key(&["external"], "From another module", &[Field::External], Text(|bit| either(bit, ["Y", "N"])))
         .of(OfBranches);
     /// The target of a branch: the module's path and the offset in it.
-    ToPlace = key(&["place_to"], "Target Place", SYMBOL, Named(Name::Place(At))).of(OfBranches);
+    ToPlace = key(&["place_to"], "Target Place", SYMBOL, Named(Name::FileOffset(At))).of(OfBranches);
     FromDso = key(&["dso_from"], "Source Shared Object", &[Field::FromModule], Named(Name::Module)).of(OfBranches);
     ToDso = key(&["dso_to"], "Target Shared Object", &[Field::Module], Named(Name::Module)).of(OfBranches);
     FromSymbol = key(&["symbol_from", "sym_from"], "Source Symbol", FROM_SYMBOL, Named(Name::Function(From)))
@@ -351,9 +349,7 @@ impl SortKey {
         match self.declared().shown {
             Shown::Number(Kind::Micros) if nanosecs => Kind::Nanos,
             Shown::Number(kind) => kind,
-            Shown::Text(_) | Shown::Name(_) | Shown::Part(..) | Shown::Trace | Shown::Input => {
-                Kind::Label
-            }
+            Shown::Text(_) | Shown::Name(_) | Shown::Trace | Shown::Input => Kind::Label,
         }
     }
 

@@ -62,14 +62,6 @@ pub(super) fn mode_name(bits: u8) -> &'static str {
     }
 }
 
-/// Returns the file of a source line; `.` if unknown, as in perf.
-pub(super) fn source_file(line: &str) -> String {
-    let is_line =
-        |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let known = line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number));
-    known.map_or(".", |(file, _)| file).into()
-}
-
 /// Transaction flags (`PERF_TXN_*`) and their texts, in the order in which perf prints them.
 const TRANSACTION: [(Transaction, &str); 8] = [
     (Transaction::ELISION, "EL "),
@@ -108,6 +100,11 @@ pub(super) fn page_size(bytes: u64) -> String {
     }
     let steps = (0..3).take_while(|step| bytes >> (10 * step) >= 2 * 1024).count();
     format!("{}{}", bytes >> (10 * steps), "BKMG".get(steps..=steps).unwrap_or_default())
+}
+
+/// Returns the CPU in a cell; -1 if it was not sampled.
+pub(crate) fn cpu_number(cell: u64) -> i32 {
+    u32::try_from(cell).map_or(-1, u32::cast_signed)
 }
 
 /// Formats a CPU as in perf: three digits, `-001` if it was not sampled.

@@ -39,7 +39,7 @@ impl<'f> ChainCounter<'f> {
             finder: FrameFinder::new(timeline, placed, early, !whole, checks),
             sources: ChainSources::new(recorded, unwinding, chains.as_recorded),
             whole,
-            begins: scan.query.needs.places,
+            begins: scan.query.needs.addresses,
             most: recorded.most.frames.min(MAX_STACK),
             history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
             words: Vec::new(),

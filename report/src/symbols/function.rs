@@ -22,7 +22,7 @@ use crate::query::Demangle;
 
 /// A function of a module.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub(crate) struct Function {
     loaded: Arc<Loaded>,
     spelt: Spelt,
     name_hash: u64,
@@ -40,7 +40,7 @@ enum Spelt {
 impl Function {
     /// Returns the function of a symbol; `None` if functions of its module are told apart by name
     /// alone.
-    pub fn of_symbol(loaded: &Arc<Loaded>, id: SymbolId) -> Option<Self> {
+    pub(crate) fn of_symbol(loaded: &Arc<Loaded>, id: SymbolId) -> Option<Self> {
         let module = &loaded.module;
         if matches!(module.kind, ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. })
             || module.is_jit_cache()
@@ -53,14 +53,14 @@ impl Function {
 
     /// Returns an inlined function; `None` if its name is not mangled, and so does not tell it from
     /// others.
-    pub fn inlined(loaded: &Arc<Loaded>, name: &str) -> Option<Self> {
+    pub(crate) fn inlined(loaded: &Arc<Loaded>, name: &str) -> Option<Self> {
         let (spelt, name_hash) = (Spelt::Inlined(name.into()), name_hash(name.as_bytes()));
         let function = Self { loaded: loaded.clone(), spelt, name_hash };
         demangle::is_mangled(name.as_bytes()).then_some(function)
     }
 
     /// Returns the name as the file spells it.
-    pub fn name(&self) -> &[u8] {
+    pub(crate) fn name(&self) -> &[u8] {
         match &self.spelt {
             Spelt::Symbol(id) => {
                 self.loaded.symbol(*id).map(|symbol| symbol.name).unwrap_or_default()
@@ -115,9 +115,9 @@ impl Function {
         if self.loaded.module.kind == ModuleKind::Kernel { "[kernel]" } else { &self.loaded.name }
     }
 
-    /// Returns the name with all that tells functions apart, or as the file spells it if names are
+    /// Returns the name with all that distinguishes functions, or as the file spells it if names are
     /// not demangled.
-    pub fn whole(&self) -> Cow<'_, str> {
+    pub(crate) fn full_name(&self) -> Cow<'_, str> {
         self.loaded.whole(self.name())
     }
 }

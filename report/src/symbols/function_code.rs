@@ -36,7 +36,7 @@ pub(crate) enum NoCode {
 
 /// A function by its place: a symbol of a module, or an inferred function.
 #[derive(Clone, Debug)]
-pub struct FunctionPlace {
+pub(crate) struct FunctionPlace {
     loaded: Arc<Loaded>,
     symbol: SymbolId,
 }

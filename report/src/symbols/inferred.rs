@@ -25,9 +25,10 @@ use zerocopy::FromZeros;
 
 use super::elf::call_frames::CallFrames;
 use super::elf::{self, ElfImage, Segment};
-use super::label_slots::{LabelSlots, ShownNames};
 use super::names::inferred_name;
 use super::search::bundle::Bundled;
+use super::shown_names::ShownNames;
+use super::symbol_cache::SymbolCache;
 use super::table::{Symbol, SymbolId};
 use crate::input::map::Bytes;
 
@@ -38,7 +39,7 @@ pub(super) struct InferredFunctions {
     /// Name of the module.
     module: Box<str>,
     names: ShownNames,
-    labels: Vec<LabelSlots>,
+    caches: Vec<SymbolCache>,
 }
 
 /// Where functions begin and end.
@@ -80,9 +81,9 @@ impl InferredFunctions {
 
     fn of_list(list: FunctionList, module: &str) -> Option<Self> {
         let len = list.len();
-        let labels = LabelSlots::new_vec_zeroed(len).unwrap_or_default();
+        let caches = SymbolCache::new_vec_zeroed(len).unwrap_or_default();
         let names = ShownNames::new(len);
-        (len > 0).then(|| Self { list, module: module.into(), names, labels })
+        (len > 0).then(|| Self { list, module: module.into(), names, caches })
     }
 
     /// Returns the number of the function at an offset in the file, and the offsets of its ends.
@@ -104,8 +105,8 @@ impl InferredFunctions {
         Some(Symbol { start, end, name })
     }
 
-    pub(super) fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
-        self.labels.get(id.0 as usize)
+    pub(super) fn cache(&self, id: SymbolId) -> Option<&SymbolCache> {
+        self.caches.get(id.0 as usize)
     }
 
     /// Returns the offset from which the file may be another than the one that was read.
@@ -212,7 +213,7 @@ mod tests {
         let (id, range) = functions.find(offset)?;
         let Symbol { start, end, name } = functions.get(id)?;
         assert_eq!((start, end), (range.start, range.end));
-        assert!(functions.label_slots(id).is_some());
+        assert!(functions.cache(id).is_some());
         Some((name.to_owned(), range))
     }
 

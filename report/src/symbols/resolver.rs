@@ -18,7 +18,6 @@ use super::inferred::InferredFunctions;
 use super::jit::Version;
 use super::jit::frames::JitFrames;
 use super::kernel::{Kernel, vdso};
-use super::label_slots::{LabelSlots, ShownNames};
 use super::module::{Module, ModuleKind};
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::recorded::{KernelModule, RecordedSymbols};
@@ -27,6 +26,8 @@ use super::search::fetch::{self, Wanted};
 use super::search::processes::Processes;
 use super::search::proof::Origin;
 use super::search::{Search, candidates};
+use super::shown_names::ShownNames;
+use super::symbol_cache::SymbolCache;
 use super::table::{Symbol, SymbolId, SymbolTable, TableBuilder, name_hash};
 use crate::input::Changed;
 use crate::query::{Demangle, SymbolOptions};
@@ -61,7 +62,7 @@ pub struct Loaded {
     lines: OnceLock<SourceLines>,
     names: ShownNames,
     /// By symbol.
-    labels: Vec<LabelSlots>,
+    caches: Vec<SymbolCache>,
     /// Functions where no symbol is, by the numbers that follow those of the symbols.
     inferred: OnceLock<Option<InferredFunctions>>,
     /// Hashes of the names that several symbols have.
@@ -178,11 +179,11 @@ impl Loaded {
         }
     }
 
-    /// Returns the slots for what is made of a function's name.
-    pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
+    /// Returns the cache for what is made of a function's name.
+    pub fn cache(&self, id: SymbolId) -> Option<&SymbolCache> {
         match self.inferred_function(id) {
-            Some((inferred, place)) => inferred.label_slots(place),
-            None => self.labels.get(id.0 as usize),
+            Some((inferred, place)) => inferred.cache(place),
+            None => self.caches.get(id.0 as usize),
         }
     }
 
@@ -399,7 +400,7 @@ impl Resolver {
         Loaded {
             names: ShownNames::new(table.len()),
             // Zeroed by the system: those of symbols that are never shown cost nothing.
-            labels: LabelSlots::new_vec_zeroed(table.len()).unwrap_or_default(),
+            caches: SymbolCache::new_vec_zeroed(table.len()).unwrap_or_default(),
             table,
             outcome,
             demangle,

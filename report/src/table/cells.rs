@@ -1,33 +1,84 @@
 //! Cells of a table: one word each, interpreted by the kind of the column.
 //!
-//! A cell is a recorded number, or the number of an interned text. It becomes text only when it is
-//! printed. Cells of one column are equal if and only if their texts are, but for those of
-//! functions that read alike.
+//! A cell is a recorded number, or the number of a label. It becomes text only when it is printed.
+//! Cells of one column are equal if and only if their texts are, but for those of functions that
+//! read alike.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use recrep_format::abi::DataSrc;
 
 use crate::count::Count;
-use crate::profile::names::{Labels, Subject, first_bytes};
+use crate::profile::names::{FileOffset, FunctionId, ProfileNames, Subject};
 use crate::query::word_text::cpu;
 use crate::query::{Kind, Query};
+use crate::symbols::FunctionPlace;
 use crate::terminal::digits::address;
 
 /// Formats and compares cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells<'l> {
     kinds: Vec<Kind>,
-    labels: &'l Labels,
-    /// [`Labels::ranks`], if rows are to be compared.
-    pub(super) ranks: Arc<[u32]>,
+    names: &'l ProfileNames,
+    /// Of tables, texts of the labels in their rows.
+    texts: Arc<LabelTexts<'l>>,
+}
+
+/// Texts of labels by number; those that are not used may be left out.
+#[derive(Debug, Default)]
+pub(super) struct LabelTexts<'l> {
+    texts: Vec<Option<Cow<'l, str>>>,
+    /// Place of each in sorted order; 0 if left out. Equal texts have the same place.
+    ranks: Vec<u32>,
+}
+
+impl<'l> LabelTexts<'l> {
+    /// Makes the texts of all labels, or only of those that are `used`, by number.
+    pub(super) fn new(names: &'l ProfileNames, used: Option<&[bool]>) -> Self {
+        let is_used = |number: usize| used.is_none_or(|used| used.get(number) == Some(&true));
+        let text = |number: usize| is_used(number).then(|| names.label_text(number as u64));
+        let texts: Vec<Option<Cow<'l, str>>> =
+            (0..names.labels()).into_par_iter().map(text).collect();
+        let ranks = ranks(&texts);
+        Self { texts, ranks }
+    }
+
+    pub(super) fn get(&self, label: usize) -> Option<&str> {
+        self.texts.get(label)?.as_deref()
+    }
+}
+
+/// Returns the places of texts in sorted order.
+fn ranks(texts: &[Option<Cow<'_, str>>]) -> Vec<u32> {
+    let numbered = texts.iter().zip(0u32..);
+    let mut order: Vec<(u128, u32)> = numbered
+        .filter_map(|(text, number)| Some((first_bytes(text.as_deref()?), number)))
+        .collect();
+    let text = |number: u32| texts.get(number as usize).and_then(Option::as_deref);
+    order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(&text(b.1))));
+    let mut ranks = vec![0; texts.len()];
+    let (mut rank, mut before) = (0, None);
+    for (first, number) in order {
+        let is_equal = before.is_some_and(|(other, of)| other == first && text(of) == text(number));
+        rank += u32::from(before.is_some() && !is_equal);
+        before = Some((first, number));
+        if let Some(slot) = ranks.get_mut(number as usize) {
+            *slot = rank;
+        }
+    }
+    ranks
 }
 
 impl<'l> Cells<'l> {
-    pub(crate) fn new(query: &Query, labels: &'l Labels) -> Self {
-        Self { kinds: query.kinds(), labels, ranks: Arc::default() }
+    pub(crate) fn new(query: &Query, names: &'l ProfileNames) -> Self {
+        Self { kinds: query.kinds(), names, texts: Arc::default() }
+    }
+
+    pub(super) fn set_texts(&mut self, texts: &Arc<LabelTexts<'l>>) {
+        self.texts = Arc::clone(texts);
     }
 
     /// Iterates over the numbers of the labels in a row.
@@ -40,22 +91,84 @@ impl<'l> Cells<'l> {
         (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
 
+    /// Returns the text of a label, if the table has it.
+    pub(crate) fn label_text(&self, label: usize) -> Option<&str> {
+        self.texts.get(label)
+    }
+
+    /// Returns the function in a cell of this column.
+    pub(crate) fn function(&self, column: usize, cell: u64) -> Option<FunctionId> {
+        self.names.label_function(self.label(column, cell)? as u64)
+    }
+
     /// Returns the name of the function in a cell of this column as its file spells it, if it is
     /// shown otherwise.
     pub(crate) fn mangled(&self, column: usize, cell: u64) -> Option<String> {
-        self.label(column, cell).and_then(|label| self.labels.mangled(label as u64))
+        self.names.mangled(self.function(column, cell)?)
     }
 
-    /// Returns what the text of a cell stands for.
-    pub(crate) fn subject(&self, column: usize, cell: u64) -> &'l Subject {
-        let label = self.label(column, cell);
-        label.map_or(&Subject::Text, |label| self.labels.subject(label as u64))
+    /// Returns the full name of the function in a cell of this column, if more than its short name
+    /// is known.
+    pub(crate) fn full_name(&self, column: usize, cell: u64) -> Option<Cow<'l, str>> {
+        self.names.full_name(self.function(column, cell)?)
+    }
+
+    /// Returns whether the function in a cell of this column has no name.
+    pub(crate) fn is_inferred(&self, column: usize, cell: u64) -> bool {
+        self.function(column, cell).is_some_and(|function| self.names.is_inferred(function))
+    }
+
+    fn subject(&self, column: usize, cell: u64) -> Option<&'l Subject> {
+        self.names.label_subject(self.label(column, cell)? as u64)
+    }
+
+    /// Returns the number of the thread or process in a cell of this column.
+    pub(crate) fn task(&self, column: usize, cell: u64) -> Option<i32> {
+        match self.subject(column, cell)? {
+            Subject::Task(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Returns the word of a key that the text of a cell in this column was made of.
+    pub(crate) fn word(&self, column: usize, cell: u64) -> Option<u64> {
+        match self.subject(column, cell)? {
+            Subject::Word(word) => Some(*word),
+            _ => None,
+        }
+    }
+
+    /// Returns the address without a function in a cell of this column, in its module's terms.
+    pub(crate) fn address(&self, column: usize, cell: u64) -> Option<u64> {
+        match self.subject(column, cell)? {
+            Subject::Address(address) => Some(*address),
+            _ => None,
+        }
+    }
+
+    /// Returns the offset in a file in a cell of this column.
+    pub(crate) fn file_offset(&self, column: usize, cell: u64) -> Option<FileOffset> {
+        match self.subject(column, cell)? {
+            Subject::FileOffset(offset) => Some(*offset),
+            _ => None,
+        }
+    }
+
+    /// Returns the function by its place in a cell of this column.
+    pub(crate) fn function_place(&self, column: usize, cell: u64) -> Option<&'l FunctionPlace> {
+        match self.subject(column, cell)? {
+            Subject::FunctionPlace(function) => Some(function),
+            _ => None,
+        }
     }
 
     /// Returns the text of a cell in this column, of a row with this count.
-    pub(crate) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
+    pub(crate) fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'_, str> {
         let text = match self.kinds.get(column) {
-            Some(Kind::Label) => return self.labels.text(cell).into(),
+            Some(Kind::Label) => {
+                let known = self.label(column, cell).and_then(|label| self.texts.get(label));
+                return known.map_or_else(|| self.names.label_text(cell), Cow::Borrowed);
+            }
             Some(Kind::Address) => address(cell),
             Some(Kind::Cycles) if cell == 0 => "-".into(),
             Some(Kind::Number | Kind::Cycles) => cell.to_string(),
@@ -101,14 +214,14 @@ impl<'l> Cells<'l> {
             .zip(a.iter().zip(b))
             .filter(|(kind, (a, b))| **kind == Kind::Label && a != b);
         pairs
-            .map(|(_, (a, b))| self.labels.compare(*a, *b))
+            .map(|(_, (a, b))| self.names.compare_labels(*a, *b))
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)
     }
 
     /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.
     pub(super) fn prefix(&self, cells: &[u64], count: &Count) -> [u64; 2] {
-        let rank_bits = usize::BITS - self.ranks.len().leading_zeros();
+        let rank_bits = usize::BITS - self.texts.ranks.len().leading_zeros();
         let (mut prefix, mut free) = (0u128, u128::BITS);
         for (column, (kind, cell)) in self.kinds.iter().zip(cells).enumerate() {
             // A column decides only if the ones before are whole.
@@ -131,8 +244,17 @@ impl<'l> Cells<'l> {
     }
 
     fn rank(&self, label: u64) -> u32 {
-        usize::try_from(label).ok().and_then(|label| self.ranks.get(label)).copied().unwrap_or(0)
+        let label = usize::try_from(label).ok();
+        label.and_then(|label| self.texts.ranks.get(label)).copied().unwrap_or(0)
     }
+}
+
+/// Returns the first 16 bytes of a text, and zeros after its end, as a number by which texts are
+/// sorted.
+fn first_bytes(text: &str) -> u128 {
+    let mut first = [0; 16];
+    first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
+    u128::from_be_bytes(first)
 }
 
 /// Returns the first eight bytes of a text as a number, the size of that in bits, and whether no
@@ -179,10 +301,10 @@ mod tests {
 
     #[test]
     fn a_number_of_which_another_is_the_beginning_sorts_first() {
-        let mut labels = Labels::default();
-        let [a, b] = ["a", "b"].map(|text| labels.intern(text.into()).into());
-        let ranks = labels.ranks(None).into();
-        let cells = Cells { kinds: vec![Kind::Number, Kind::Label], labels: &labels, ranks };
+        let mut names = ProfileNames::default();
+        let [a, b] = ["a", "b"].map(|text| names.add_text(text));
+        let texts = LabelTexts::new(&names, None).into();
+        let cells = Cells { kinds: vec![Kind::Number, Kind::Label], names: &names, texts };
         let count = Count::default();
         for (short, long) in [([12_345_678, b], [123_456_780, a]), ([1, b], [10, a])] {
             assert!(cells.compare(&short, &count, &long, &count).is_lt());
@@ -196,14 +318,14 @@ mod tests {
             rows in prop::collection::vec((0u64..6, any::<u64>(), 0u32..64, any::<u64>(), 0u32..64), 2..12),
             kinds in prop::sample::subsequence(vec![0usize, 1, 2, 3], 1..4).prop_shuffle(),
         ) {
-            let mut labels = Labels::default();
+            let mut names = ProfileNames::default();
             for text in ["b", "a", "ab", "", "long text that differs at its end, 1", "long text \
                 that differs at its end, 2"] {
-                labels.intern(text.into());
+                names.add_text(text);
             }
-            let ranks = labels.ranks(None).into();
+            let label_texts = LabelTexts::new(&names, None).into();
             let of = |kind: usize| [Kind::Label, Kind::Address, Kind::Number, Kind::PerSample][kind];
-            let cells = Cells { kinds: kinds.iter().map(|kind| of(*kind)).collect(), labels: &labels, ranks };
+            let cells = Cells { kinds: kinds.iter().map(|kind| of(*kind)).collect(), names: &names, texts: label_texts };
             let count = Count { samples: 3, period: 1 };
             let rows: Vec<Vec<u64>> = rows
                 .iter()

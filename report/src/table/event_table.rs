@@ -10,8 +10,9 @@ use recrep_format::bytes::read_early;
 use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, Partition};
 use crate::profile::counts::EventCount;
-use crate::profile::names::Subject;
+use crate::profile::names::{FileOffset, FunctionId};
 use crate::profile::stacks::RowIndex;
+use crate::symbols::FunctionPlace;
 use crate::table::cells::Cells;
 
 /// A row of an [`EventTable`].
@@ -48,7 +49,7 @@ impl<'l> Row<'l> {
         self.metrics.all.period
     }
 
-    /// Returns the cell in a column: its number, or the number of its text (`symbols::labels`).
+    /// Returns the cell in a column: its number, or the number of its label.
     pub(crate) fn cell(self, column: usize) -> u64 {
         self.cells.get(column).copied().unwrap_or(0)
     }
@@ -59,14 +60,44 @@ impl<'l> Row<'l> {
             .map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
-    /// Returns the number of the label in a column (`symbols::labels`); `None` if it has no labels.
+    /// Returns the number of the label in a column; `None` if it has no labels.
     pub(crate) fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))
     }
 
-    /// Returns what the text in a column stands for.
-    pub(crate) fn subject(self, column: usize) -> &'l Subject {
-        self.table.cells.subject(column, self.cell(column))
+    /// Returns the function in a column.
+    pub(crate) fn function(self, column: usize) -> Option<FunctionId> {
+        self.table.cells.function(column, self.cell(column))
+    }
+
+    /// Returns whether the function in a column has no name.
+    pub(crate) fn is_inferred(self, column: usize) -> bool {
+        self.table.cells.is_inferred(column, self.cell(column))
+    }
+
+    /// Returns the full name of the function in a column, if more than its short name is known.
+    pub(crate) fn full_name(self, column: usize) -> Option<Cow<'l, str>> {
+        self.table.cells.full_name(column, self.cell(column))
+    }
+
+    /// Returns the number of the thread or process in a column.
+    pub(crate) fn task(self, column: usize) -> Option<i32> {
+        self.table.cells.task(column, self.cell(column))
+    }
+
+    /// Returns the word of a key that the text in a column was made of.
+    pub(crate) fn word(self, column: usize) -> Option<u64> {
+        self.table.cells.word(column, self.cell(column))
+    }
+
+    /// Returns the offset in a file in a column.
+    pub(crate) fn file_offset(self, column: usize) -> Option<FileOffset> {
+        self.table.cells.file_offset(column, self.cell(column))
+    }
+
+    /// Returns the function by its place in a column.
+    pub(crate) fn function_place(self, column: usize) -> Option<&'l FunctionPlace> {
+        self.table.cells.function_place(column, self.cell(column))
     }
 
     /// Returns the name of the function in a column as its file spells it, if it is shown
@@ -136,6 +167,11 @@ impl<'l> EventTable<'l> {
             read_early(ends.flatten().copied());
             rows
         })
+    }
+
+    /// Returns the text of a label, if a row has it.
+    pub(crate) fn label_text(&self, label: usize) -> Option<&str> {
+        self.cells.label_text(label)
     }
 
     pub(crate) fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {

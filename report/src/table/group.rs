@@ -34,7 +34,7 @@ impl GroupRow<'_> {
 }
 
 pub(crate) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
-    // By texts; functions that read alike are told apart by their labels.
+    // By texts; labels distinguish functions that read alike.
     let mut rows =
         IndexMap::<(Vec<Cow<'p, str>>, Vec<Option<usize>>), GroupRow<'p>, FxBuildHasher>::default();
     for (event, table) in tables.iter().enumerate() {

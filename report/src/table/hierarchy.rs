@@ -64,7 +64,7 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
     let all = query.columns.iter().enumerate();
     let companions: Vec<(usize, &Column)> =
         all.filter(|(_, column)| keys.iter().any(|(_, key)| *key == column.key)).collect();
-    // Functions that read alike are told apart by their labels.
+    // Labels distinguish functions that read alike.
     type Shown<'p> = (Vec<Cow<'p, str>>, Option<usize>);
     let mut parts = IndexMap::<Shown<'p>, (Metrics, Vec<Row<'p>>)>::new();
     for row in rows {
@@ -87,7 +87,7 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
             .collect(),
         inferred: part
             .first()
-            .filter(|row| row.subject(depth).is_inferred())
+            .filter(|row| row.is_inferred(depth))
             .and_then(|_| Some((column.key.inferred()?, true)))
             .into_iter()
             .collect(),

@@ -1,13 +1,14 @@
 //! The tables of a profile's events.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::cells::Cells;
+use super::cells::{Cells, LabelTexts};
 use super::event_table::{EventTable, at};
 use crate::count::Count;
-use crate::profile::names::Labels;
+use crate::profile::names::ProfileNames;
 use crate::profile::stacks::RowIndex;
 use crate::profile::{Event, Profile};
 use crate::query::{Number, Query, TableColumn};
@@ -49,8 +50,8 @@ pub(crate) fn tables<'p>(profile: &'p Profile, query: &Query) -> Vec<EventTable<
     };
     let mut used = None;
     if least.is_some() || most < usize::MAX {
-        // Texts of rows that are not shown need no ranks.
-        let used = used.insert(vec![false; profile.labels.len()]);
+        // Labels of rows that are not shown need no texts.
+        let used = used.insert(vec![false; profile.names.labels()]);
         for (table, places) in tables.iter().zip(&mut of_events) {
             *places = table.candidates(places, least, most);
             let cells = places.iter().filter_map(|place| at(&profile.rows, *place));
@@ -59,9 +60,9 @@ pub(crate) fn tables<'p>(profile: &'p Profile, query: &Query) -> Vec<EventTable<
             }
         }
     }
-    let ranks: Arc<[u32]> = profile.labels.ranks(used.as_deref()).into();
+    let texts = Arc::new(LabelTexts::new(&profile.names, used.as_deref()));
     for (table, places) in tables.iter_mut().zip(&of_events) {
-        table.cells.ranks = Arc::clone(&ranks);
+        table.cells.set_texts(&texts);
         table.sort(places, most);
     }
     tables
@@ -86,7 +87,7 @@ fn table<'p>(
         event_count: event.count,
         order: Vec::new(),
         rows: &profile.rows,
-        cells: Cells::new(query, &profile.labels),
+        cells: Cells::new(query, &profile.names),
         children: profile.children,
     }
 }
@@ -98,17 +99,24 @@ pub(crate) struct RowTexts<'p> {
 }
 
 impl<'p> RowTexts<'p> {
-    pub(crate) fn new(profile: &'p Profile, query: &Query, labels: &'p Labels) -> Self {
-        Self { profile, cells: Cells::new(query, labels) }
+    pub(crate) fn new(profile: &'p Profile, query: &Query, names: &'p ProfileNames) -> Self {
+        Self { profile, cells: Cells::new(query, names) }
     }
 
-    /// Returns the event of a row, and the texts of its cells as those of one sample.
-    pub(crate) fn of(&self, row: RowIndex) -> Option<(usize, Vec<String>)> {
+    /// Returns the event of a row, and its cells.
+    pub(crate) fn row(&self, row: RowIndex) -> Option<(usize, &'p [u64])> {
         let (event, cells) = self.profile.rows.key(row).split_first()?;
-        let one = Count { samples: 1, period: 0 };
-        let text =
-            |(column, cell): (usize, &u64)| self.cells.text(column, *cell, &one).into_owned();
-        Some((usize::try_from(*event).ok()?, (0..).zip(cells).map(text).collect()))
+        Some((usize::try_from(*event).ok()?, cells))
+    }
+
+    /// Returns the text of a cell, as that of one sample.
+    pub(crate) fn text(&self, column: usize, cell: u64) -> Cow<'_, str> {
+        self.cells.text(column, cell, &Count { samples: 1, period: 0 })
+    }
+
+    /// Returns the number of the thread or process in a cell.
+    pub(crate) fn task(&self, column: usize, cell: u64) -> Option<i32> {
+        self.cells.task(column, cell)
     }
 }
 
@@ -138,10 +146,7 @@ mod tests {
     fn rows_are_sorted_by_period_then_by_text_and_cut() {
         let mut profile = Profile::of_events(vec![Event::named("e")]);
         let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
-        let words = rows
-            .iter()
-            .flat_map(|(text, _)| [0, profile.labels.intern((*text).into()).into()])
-            .collect();
+        let words = rows.iter().flat_map(|(text, _)| [0, profile.names.add_text(text)]).collect();
         let count = |period| Count { samples: 1, period };
         let metrics = rows.iter().map(|(_, period)| Metrics::of(count(*period), None)).collect();
         assert_eq!(profile.set_rows(words, metrics, false), [0, 1, 2, 0]);

@@ -315,7 +315,7 @@ const BYTES: [(&str, usize, &str); 12] = [
         2,
         "a socket address, with parts in host and in network byte order",
     ),
-    ("report/src/profile/names.rs", 1, "text packed into a number, to sort by"),
+    ("report/src/table/cells.rs", 1, "text packed into a number, to sort by"),
     (
         "report/src/listings/info/gather.rs",
         1,

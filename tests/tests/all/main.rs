@@ -36,6 +36,7 @@ mod keys_agree;
 mod live;
 mod modes_agree;
 mod names_agree;
+mod names_in_parts;
 mod pictures;
 mod read_back;
 mod readme;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::analyses::derived;
 use crate::count::metrics::{rounded, share};
 use crate::engine::report::have_branches;
-use crate::profile::names::Subject;
+use crate::profile::names::FileOffset;
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Filters, Mode, Needs, Query, Warning};
 use crate::samples::Session;
@@ -62,21 +62,19 @@ impl SourceBranches {
         samples.dsos = None;
         let filters =
             Filters { samples, symbols: None, symbol_part: None, ..query.filters.clone() };
-        let needs = Needs { places: true, ..query.needs };
+        let needs = Needs { addresses: true, ..query.needs };
         let query = Query { mode: Mode::Branches, filters, needs, ..query.clone() };
         let columns = Column::list("place_from,mispredict,cycles", query.mode)?;
         let (profile, query, _) = derived::profile(&query, columns, |_| ())?;
         let mut all = Self::default();
         for row in table::tables(&profile, &query).iter().flat_map(EventTable::rows) {
-            let Subject::Place { module, offset } = row.subject(0) else { continue };
-            let Some(module) = profile.modules.get(*module as usize) else { continue };
+            let Some(FileOffset { module, offset }) = row.file_offset(0) else { continue };
+            let Some(module) = profile.names.module(module) else { continue };
             let key = (module.path.clone(), module.identity.build_id, module.identity.start);
-            let totals = all.modules.entry(key).or_default().entry(*offset).or_default();
+            let totals = all.modules.entry(key).or_default().entry(offset).or_default();
             let count = row.count().samples;
             totals.count += count;
-            if let Subject::Word(flags) = row.subject(1)
-                && let Some(is_missed) = is_mispredicted(*flags)
-            {
+            if let Some(is_missed) = row.word(1).and_then(is_mispredicted) {
                 totals.known += count;
                 totals.mispredicted += if is_missed { count } else { 0 };
             }

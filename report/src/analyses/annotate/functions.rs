@@ -12,7 +12,6 @@ use crate::code::{CodeRow, listing};
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::profile::Profile;
-use crate::profile::names::Subject;
 use crate::query::{Column, Query, SortKey, Source, Warning};
 use crate::symbols::FunctionPlace;
 use crate::table::{self, EventTable, Row};
@@ -151,7 +150,7 @@ pub(crate) fn annotated(
 fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec<Counted> {
     let mut all = IndexMap::<(u64, u64, u64), Vec<Counted>>::new();
     for row in table.rows() {
-        let Subject::FunctionPlace(function) = row.subject(PLACE) else { continue };
+        let Some(function) = row.function_place(PLACE) else { continue };
         if !pattern.is_none_or(|pattern| is_named(row, pattern)) {
             continue;
         }
@@ -192,14 +191,10 @@ fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec
     all
 }
 
-/// Returns whether a name of a row's function (short, whole or mangled) matches a pattern.
+/// Returns whether a name of a row's function (short, full or mangled) matches a pattern.
 fn is_named(row: Row<'_>, pattern: &str) -> bool {
-    let whole = match row.subject(SYMBOL) {
-        Subject::Function(Some(named)) => Some(named.function.whole().into_owned()),
-        _ => None,
-    };
     matches(pattern, &row.text(SYMBOL))
-        || whole.is_some_and(|name| matches(pattern, &name))
+        || row.full_name(SYMBOL).is_some_and(|name| matches(pattern, &name))
         || row.mangled(SYMBOL).is_some_and(|name| matches(pattern, &name))
 }
 

@@ -21,7 +21,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
 use crate::analyses::derived;
-use crate::profile::names::Subject;
+use crate::profile::names::FileOffset;
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Mode, Query, Warning};
 use crate::table::{self, EventTable};
@@ -92,17 +92,12 @@ fn counted(
     let (profile, query, _) = derived::profile(query, columns, |_| ())?;
     let mut counts = Counts::new();
     for row in table::tables(&profile, &query).iter().flat_map(EventTable::rows) {
-        let places = [0, 1].map(|column| match row.subject(column) {
-            Subject::Place { module, offset } => {
-                Some((profile.modules.get(*module as usize)?.path.clone(), *offset))
-            }
-            _ => None,
+        let places = [0, 1].map(|column| {
+            let FileOffset { module, offset } = row.file_offset(column)?;
+            Some((profile.names.module(module)?.path.clone(), offset))
         });
         if let [Some(from), Some(to)] = places {
-            let is_marked = match row.subject(2) {
-                Subject::Word(word) => mark(*word),
-                _ => false,
-            };
+            let is_marked = row.word(2).is_some_and(&mark);
             *counts.entry((is_marked, from, to)).or_default() += row.count().samples;
         }
     }

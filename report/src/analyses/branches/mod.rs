@@ -24,7 +24,6 @@ use crate::analyses::derived::{self, Format, ViewArgs, ViewQuery};
 use crate::cli;
 use crate::count::metrics::{rounded, share};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
-use crate::profile::names::Subject;
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Mode, Query, Warning};
 use crate::table::{self, EventTable, Row};
@@ -262,7 +261,7 @@ fn ends(row: Row<'_>) -> (BranchEnd, BranchEnd) {
             symbol,
             cpumode,
             number: row.cell(number),
-            is_function: matches!(row.subject(function), Subject::Function(_)),
+            is_function: row.function(function).is_some(),
         }
     });
     (from, to)
@@ -280,8 +279,8 @@ fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
         let edge = edges.entry(ends(row)).or_default();
         let count = row.count().samples;
         edge.count += count;
-        let Subject::Word(flags) = row.subject(MISPREDICT) else { continue };
-        match is_mispredicted(*flags) {
+        let Some(flags) = row.word(MISPREDICT) else { continue };
+        match is_mispredicted(flags) {
             Some(true) => edge.mispredicted += count,
             Some(false) => edge.predicted += count,
             None => {}

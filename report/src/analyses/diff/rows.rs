@@ -12,7 +12,6 @@ use crate::compare::matching::{CodeName, Matched, RowName, matched, module_key};
 use crate::compare::{RowFacts, RunValues, SideRun, Sides, Unit};
 use crate::count::Count;
 use crate::engine::report::Apart;
-use crate::profile::names::Subject;
 use crate::profile::stacks::RowIndex;
 use crate::query::{Column, Query, SortKey};
 use crate::table::Cells;
@@ -198,7 +197,7 @@ impl Grouping<'_> {
         let of_module = of_module.filter(|column| symbol.is_some() && !columns.contains(column));
         let told: Vec<usize> = columns.iter().copied().chain(of_module).collect();
         let sides = [0, 1].map(|side| self.side(side, event, &told));
-        let cells = Cells::new(self.query, &self.apart.labels);
+        let cells = Cells::new(self.query, &self.apart.names);
         let names = sides.each_ref().map(|side| -> Vec<SideName> {
             side.keys.keys().map(|key| self.name(key, columns, &told, &cells)).collect()
         });
@@ -276,7 +275,7 @@ impl Grouping<'_> {
         };
         let mut texts: Vec<RowLabels> = rows.iter().map(of_row).collect();
         if let Some(symbol) = symbol {
-            tell_apart(&mut texts, symbol);
+            disambiguate(&mut texts, symbol);
         }
         let all = resolved + unresolved;
         let unresolved = if all > 0.0 { unresolved / all } else { 0.0 };
@@ -432,9 +431,9 @@ fn is_even(sides: &[SideRows; 2]) -> bool {
 
 /// Returns the code that a cell of a column of functions names.
 fn code(cells: &Cells<'_>, column: usize, word: u64, shown: &str) -> SideCode {
-    match cells.subject(column, word) {
-        Subject::Address(address) => SideCode::Address(*address),
-        _ => SideCode::Function(cells.mangled(column, word).unwrap_or_else(|| shown.to_owned())),
+    match cells.address(column, word) {
+        Some(address) => SideCode::Address(address),
+        None => SideCode::Function(cells.mangled(column, word).unwrap_or_else(|| shown.to_owned())),
     }
 }
 
@@ -453,8 +452,8 @@ impl SideName {
     }
 }
 
-/// Has functions that would read alike printed whole.
-fn tell_apart(rows: &mut [RowLabels], symbol: usize) {
+/// Spells functions out that would read alike.
+fn disambiguate(rows: &mut [RowLabels], symbol: usize) {
     for round in 0..2 {
         let mut alike: FxHashMap<&[String], usize> = FxHashMap::default();
         for row in rows.iter() {

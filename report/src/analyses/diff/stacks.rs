@@ -11,7 +11,6 @@ use crate::compare::{RunValues, Sides, Unit};
 use crate::count::Count;
 use crate::exports::{FoldedSource, FoldedStack, folded_stacks};
 use crate::profile::Profile;
-use crate::profile::names::FrameNames;
 
 /// The row of all callchains that are too small to be rows.
 const SMALL: &str = "(small stacks)";
@@ -72,14 +71,8 @@ fn sums(grouping: &Grouping<'_>, event: &DiffEvent, by_samples: bool) -> Sums {
 }
 
 fn of_run(grouping: &Grouping<'_>, profile: &Profile, by_samples: bool) -> Vec<FoldedStack> {
-    let apart = grouping.apart;
-    folded_stacks(FoldedSource {
-        profile,
-        query: grouping.query,
-        cells: &apart.labels,
-        frames: FrameNames { labels: &apart.frames, modules: &apart.modules },
-        by_samples,
-    })
+    let names = &grouping.apart.names;
+    folded_stacks(FoldedSource { profile, query: grouping.query, names, by_samples })
 }
 
 /// Returns what a callchain has in common with those of other builds and processes.

@@ -20,8 +20,8 @@ use super::export::{Answer, Export};
 use crate::callchain::{RowId, Sample};
 use crate::count::metrics::share;
 use crate::profile::Profile;
-use crate::profile::names::{FrameNames, Labels, NamedFrame, Subject};
-use crate::query::{Demangle, FrameKey, Needs, Number, Query};
+use crate::profile::names::{FrameCode, FrameId, ProfileNames};
+use crate::query::{Demangle, FrameKey, Needs, Number, Query, SortKey};
 use crate::table::RowTexts;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::in_parts;
@@ -46,14 +46,12 @@ impl Export for Folded {
     }
 }
 
-/// Stacks of a profile, and the texts that their numbers mean.
+/// Stacks of a profile, and the names of their frames and rows.
 #[derive(Clone, Copy)]
 pub(crate) struct FoldedSource<'p> {
     pub(crate) profile: &'p Profile,
     pub(crate) query: &'p Query,
-    /// Texts of cells.
-    pub(crate) cells: &'p Labels,
-    pub(crate) frames: FrameNames<'p>,
+    pub(crate) names: &'p ProfileNames,
     /// `true` if lines add up samples, not periods; those of tracepoints always do.
     pub(crate) by_samples: bool,
 }
@@ -79,8 +77,8 @@ pub(crate) fn folded_stacks(source: FoldedSource<'_>) -> Vec<FoldedStack> {
 
 fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
     let by_samples = query.numbers().any(|number| number == Number::Samples);
-    let (cells, frames) = (&profile.labels, profile.frame_names());
-    let folded = Folding(FoldedSource { profile, query, cells, frames, by_samples }).lines();
+    let source = FoldedSource { profile, query, names: &profile.names, by_samples };
+    let folded = Folding(source).lines();
     let is_alone = profile.events().iter().filter(|event| event.total.samples > 0).count() < 2;
     let root =
         |name: &str| if is_alone { String::new() } else { escape(&root(name)).into_owned() + ";" };
@@ -161,7 +159,7 @@ impl Folding<'_> {
     fn lines(self) -> FoldedLines {
         let calls = &self.0.profile.calls;
         let texts: Vec<Option<String>> =
-            calls.names.par_iter().map(|label| self.frame(*label)).collect();
+            calls.names.par_iter().map(|frame| self.frame(*frame)).collect();
         let mut lines = FoldedLines::default();
         let usual = texts
             .into_iter()
@@ -200,8 +198,8 @@ impl Folding<'_> {
             return frames;
         }
         let own = text(sample.frame).unwrap_or_else(|| {
-            let label = self.0.profile.calls.names.get(sample.frame as usize).copied();
-            lines.texts.number(self.shown(label.unwrap_or(u32::MAX)))
+            let frame = self.0.profile.calls.names.get(sample.frame as usize).copied();
+            lines.texts.number(frame.map_or_else(String::new, |frame| self.shown(frame)))
         });
         lines.chain(0, own)
     }
@@ -219,15 +217,18 @@ impl Folding<'_> {
 
     /// Returns what precedes the frames, by row.
     fn roots(self, lines: &mut FoldedLines) -> FxHashMap<RowId, Root> {
-        let FoldedSource { profile, query, cells, by_samples, .. } = self.0;
-        let (texts, mut roots) = (RowTexts::new(profile, query, cells), FxHashMap::default());
+        let FoldedSource { profile, query, names, by_samples } = self.0;
+        let (texts, mut roots) = (RowTexts::new(profile, query, names), FxHashMap::default());
+        let first_is_comm = query.columns.first().is_some_and(|first| first.key == SortKey::Comm);
         for (id, row) in &profile.calls.rows {
-            let Some((event, texts)) = texts.of(*row) else { continue };
-            let is_java = texts.first().is_some_and(|text| text.starts_with("java"));
-            let columns = texts.iter().fold(0, |before, text| {
-                let text = lines.texts.number(root(text));
-                lines.chain(before, text)
-            });
+            let Some((event, cells)) = texts.row(*row) else { continue };
+            let (mut columns, mut is_java) = (0, false);
+            for (column, cell) in cells.iter().enumerate() {
+                let text = texts.text(column, *cell);
+                is_java |= column == 0 && first_is_comm && text.starts_with("java");
+                let text = lines.texts.number(root(&text));
+                columns = lines.chain(columns, text);
+            }
             // The periods of tracepoints are not printed by `perf script`.
             let is_tracepoint =
                 self.0.profile.events().get(event).is_some_and(|event| event.is_tracepoint);
@@ -238,40 +239,34 @@ impl Folding<'_> {
     }
 
     /// Returns the text that call trees have for a frame, as part of a line.
-    fn shown(self, label: u32) -> String {
-        self.0.frames.labels.text(label.into()).replace(';', ":")
+    fn shown(self, frame: FrameId) -> String {
+        self.0.names.frame_text(frame).replace(';', ":")
     }
 
     /// Returns the name of a frame as part of a line; `None` if it is left out.
-    fn frame(self, label: u32) -> Option<String> {
-        let labels = self.0.frames.labels;
-        let Subject::Frame(frame) = labels.subject(label.into()) else {
-            return Some(self.shown(label));
+    fn frame(self, id: FrameId) -> Option<String> {
+        let names = self.0.names;
+        let by_function = self.0.query.chains.key == FrameKey::Function;
+        let Some(frame) = names.frame(id).filter(|_| by_function) else {
+            return Some(self.shown(id));
         };
-        if self.0.query.chains.key != FrameKey::Function {
-            return Some(self.shown(label));
+        match frame.code {
+            FrameCode::CallersUnknown => Some(self.shown(id)),
+            FrameCode::Unmapped | FrameCode::Address(_) => {
+                let Some(module) = frame.module.and_then(|module| names.module(module)) else {
+                    return Some("[unknown]".into());
+                };
+                let name = module.long_name.rsplit('/').next().unwrap_or(&module.long_name);
+                Some(format!("[{}]", name.replace(';', ":")))
+            }
+            FrameCode::Function { function: id, .. } => match names.disambiguated(id) {
+                Some(name) => Some(name.replace(';', ":")),
+                None if self.0.query.symbol_sources.demangle == Demangle::Full => {
+                    Some(names.spelled(id).replace(';', ":"))
+                }
+                None => function(names.spelled(id)),
+            },
         }
-        let NamedFrame { module, name_len, named, .. } = frame;
-        let Some(name_len) = *name_len else {
-            let module = module.and_then(|module| self.0.frames.modules.get(module as usize));
-            return Some(module.map_or_else(
-                || "[unknown]".into(),
-                |module| {
-                    let name = module.long_name.rsplit('/').next().unwrap_or(&module.long_name);
-                    format!("[{}]", name.replace(';', ":"))
-                },
-            ));
-        };
-        let text = labels.text(label.into());
-        let name = match named {
-            Some(named) => named.in_text(text),
-            None => text.get(..name_len).unwrap_or(text),
-        };
-        let is_whole = named.as_ref().is_some_and(|named| named.is_whole);
-        if is_whole || self.0.query.symbol_sources.demangle == Demangle::Full {
-            return Some(name.replace(';', ":"));
-        }
-        function(name)
     }
 }
 

@@ -137,7 +137,7 @@ fn mangled(row: Row<'_>, query: &Query) -> Vec<(&'static str, String)> {
 fn inferred(row: Row<'_>, query: &Query) -> Inferred {
     let of_column = |(place, column): (usize, &Column)| {
         let name = column.key.inferred()?;
-        row.subject(place).is_inferred().then_some((name, true))
+        row.is_inferred(place).then_some((name, true))
     };
     query.columns.iter().enumerate().filter_map(of_column).collect()
 }

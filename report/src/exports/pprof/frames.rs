@@ -4,7 +4,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pprof::is_kernel;
 use crate::profile::Profile;
-use crate::profile::names::{ModuleName, Named, NamedFrame, Subject};
+use crate::profile::names::{
+    CALLERS_UNKNOWN, FrameCode, FrameId, FunctionId, ModuleName, ModuleNameId, NamedFrame,
+    ProfileNames,
+};
 
 /// Address with its functions: inlined ones, innermost first, then the one that contains them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,13 +22,13 @@ pub(super) struct CodePlace {
 
 /// A function.
 #[derive(Debug)]
-pub(super) struct FunctionNames<'p> {
+pub(super) struct ExportedFunction<'p> {
     module: Option<usize>,
     pub(super) name: String,
     /// Name as the file spells it.
     pub(super) system_name: String,
-    /// `None` if only its name tells it from others.
-    named: Option<&'p Named>,
+    /// `None` if it stands for callers that are not known.
+    function: Option<FunctionId>,
     /// Source file at the lowest address that is known, and that address.
     pub(super) file: &'p str,
     lowest: u64,
@@ -48,14 +51,14 @@ struct ExportedFrame {
 pub(super) struct Frames<'p> {
     /// By their numbers in chains.
     all: Vec<ExportedFrame>,
-    pub(super) functions: Vec<FunctionNames<'p>>,
+    pub(super) functions: Vec<ExportedFunction<'p>>,
     pub(super) modules: Vec<&'p ModuleName>,
 }
 
 impl<'p> Frames<'p> {
     pub(super) fn of(profile: &'p Profile) -> Self {
         let calls = &profile.calls;
-        let mut functions = FunctionTable::default();
+        let mut functions = ExportedFunctions::default();
         let mut all: Vec<ExportedFrame> = Vec::with_capacity(calls.names.len());
         let mut are_used = vec![false; calls.names.len()];
         for node in calls.chains.nodes() {
@@ -65,48 +68,16 @@ impl<'p> Frames<'p> {
         }
         // What was sampled has frames of its own, which are no places.
         let of_chains = || calls.names.iter().zip(&are_used).map(|(name, is)| is.then_some(*name));
-        let (modules, of_module) = modules(profile, of_chains().flatten());
-        let module = |frame: &NamedFrame| of_module.get(&frame.module?).copied();
-        for label in of_chains() {
-            let Some(label) = label else {
-                all.push(ExportedFrame::default());
-                continue;
-            };
-            let text = profile.frames.text(label.into());
-            let Subject::Frame(frame) = profile.frames.subject(label.into()) else {
-                // It stands for callers that are not known.
-                let function = functions.number(FunctionNames::without_module(text));
-                all.push(ExportedFrame { function: Some(function), ..ExportedFrame::default() });
-                continue;
-            };
-            let (file, line) = frame.line.as_deref().map_or(("", 0), file_and_line);
-            let name = frame.name_len.map(|len| match &frame.named {
-                Some(named) => named.in_text(text),
-                None => text.get(..len).unwrap_or(text),
-            });
-            let function = name.map(|name| {
-                functions.number(FunctionNames {
-                    module: module(frame),
-                    name: name.to_owned(),
-                    system_name: profile
-                        .frames
-                        .mangled(label.into())
-                        .unwrap_or_else(|| name.to_owned()),
-                    named: frame.named.as_ref(),
-                    file,
-                    start: frame.start,
-                    lowest: if file.is_empty() { u64::MAX } else { frame.address.unwrap_or(0) },
-                })
-            });
-            all.push(ExportedFrame {
-                module: module(frame),
-                address: frame.address,
-                function,
-                line,
-                is_inlined: frame.is_inlined,
-            });
+        let names = &profile.names;
+        let (modules, of_module) = modules(names, of_chains().flatten());
+        for frame in of_chains() {
+            let frame = frame.and_then(|frame| names.frame(frame));
+            all.push(frame.map_or_else(ExportedFrame::default, |frame| {
+                let module = frame.module.and_then(|module| of_module.get(&module)).copied();
+                functions.frame(names, frame, module)
+            }));
         }
-        let (functions, ranks) = functions.sorted();
+        let (functions, ranks) = functions.sorted(names);
         for function in all.iter_mut().filter_map(|frame| frame.function.as_mut()) {
             *function = ranks.get(*function).copied().unwrap_or(0);
         }
@@ -123,7 +94,7 @@ impl<'p> Frames<'p> {
     /// Returns the first addresses of functions. No sample is there, but they tell functions of one
     /// name apart.
     pub(super) fn starts(&self) -> impl Iterator<Item = CodePlace> {
-        let place = |(number, function): (usize, &FunctionNames<'_>)| {
+        let place = |(number, function): (usize, &ExportedFunction<'_>)| {
             let (module, address) = (Some(function.module?), Some(function.start?));
             Some(CodePlace { module, address, lines: vec![(number, 0)] })
         };
@@ -148,20 +119,15 @@ impl<'p> Frames<'p> {
     }
 }
 
-/// Returns the modules of the frames with these texts, sorted, and their places by their numbers in the profile.
+/// Returns the modules of these frames, sorted, and their places by their numbers in the profile.
 fn modules(
-    profile: &Profile,
-    labels: impl Iterator<Item = u32>,
-) -> (Vec<&ModuleName>, FxHashMap<u32, usize>) {
-    let of_frames = labels.filter_map(|label| {
-        let Subject::Frame(frame) = profile.frames.subject(label.into()) else { return None };
-        frame.module
-    });
-    let used: FxHashSet<u32> = of_frames.collect();
-    let mut used: Vec<(&ModuleName, u32)> = used
-        .into_iter()
-        .filter_map(|number| Some((profile.modules.get(number as usize)?, number)))
-        .collect();
+    names: &ProfileNames,
+    frames: impl Iterator<Item = FrameId>,
+) -> (Vec<&ModuleName>, FxHashMap<ModuleNameId, usize>) {
+    let used: FxHashSet<ModuleNameId> =
+        frames.filter_map(|frame| names.frame(frame)?.module).collect();
+    let mut used: Vec<(&ModuleName, ModuleNameId)> =
+        used.into_iter().filter_map(|id| Some((names.module(id)?, id))).collect();
     used.sort_by_key(|(module, _)| {
         // pprof takes the first for the program.
         let is_other = !module.path.starts_with('/')
@@ -175,66 +141,84 @@ fn modules(
     (used.into_iter().map(|(module, _)| module).collect(), places)
 }
 
-/// Splits `path:line`.
-fn file_and_line(text: &str) -> (&str, u32) {
-    let split = text.rsplit_once(':');
-    split.map_or((text, 0), |(file, line)| (file, line.parse().unwrap_or(0)))
-}
-
-impl FunctionNames<'_> {
-    fn without_module(name: &str) -> Self {
+impl ExportedFunction<'_> {
+    fn from_callers_unknown() -> Self {
         Self {
             module: None,
-            name: name.to_owned(),
-            system_name: name.to_owned(),
-            named: None,
+            name: CALLERS_UNKNOWN.to_owned(),
+            system_name: CALLERS_UNKNOWN.to_owned(),
+            function: None,
             file: "",
             lowest: u64::MAX,
             start: None,
         }
     }
-
-    fn is(&self, other: &Self) -> bool {
-        match (self.named, other.named) {
-            (Some(a), Some(b)) => a.function == b.function,
-            (a, b) => a.is_none() && b.is_none(),
-        }
-    }
 }
 
-/// Distinct functions, by module and name.
+/// Distinct functions, by module.
 #[derive(Debug, Default)]
-struct FunctionTable<'p> {
-    all: Vec<FunctionNames<'p>>,
-    numbers: FxHashMap<(Option<usize>, String), Vec<usize>>,
+struct ExportedFunctions<'p> {
+    all: Vec<ExportedFunction<'p>>,
+    numbers: FxHashMap<(Option<usize>, Option<FunctionId>), usize>,
 }
 
-impl<'p> FunctionTable<'p> {
-    fn number(&mut self, function: FunctionNames<'p>) -> usize {
-        let key = (function.module, function.system_name.clone());
-        let numbers = self.numbers.entry(key).or_default();
-        for number in numbers.iter() {
-            if let Some(known) = self.all.get_mut(*number).filter(|known| known.is(&function)) {
+impl<'p> ExportedFunctions<'p> {
+    /// Returns a frame as it is exported, adding its function if that is new.
+    fn frame(
+        &mut self,
+        names: &'p ProfileNames,
+        frame: &'p NamedFrame,
+        module: Option<usize>,
+    ) -> ExportedFrame {
+        let (function, is_inlined) = match frame.code {
+            FrameCode::CallersUnknown => {
+                let function = self.number(ExportedFunction::from_callers_unknown());
+                return ExportedFrame { function: Some(function), ..ExportedFrame::default() };
+            }
+            FrameCode::Unmapped | FrameCode::Address(_) => (None, false),
+            FrameCode::Function { function, is_inlined } => (Some(function), is_inlined),
+        };
+        let line = frame.source_line();
+        let file = line.map_or("", |line| &line.file);
+        let line = line.map_or(0, |line| line.line);
+        let function = function.map(|function| {
+            let name = names.spelled(function).to_owned();
+            self.number(ExportedFunction {
+                module,
+                system_name: names.mangled(function).unwrap_or_else(|| name.clone()),
+                name,
+                function: Some(function),
+                file,
+                start: frame.start,
+                lowest: if file.is_empty() { u64::MAX } else { frame.address.unwrap_or(0) },
+            })
+        });
+        ExportedFrame { module, address: frame.address, function, line, is_inlined }
+    }
+
+    fn number(&mut self, function: ExportedFunction<'p>) -> usize {
+        let key = (function.module, function.function);
+        let number = *self.numbers.entry(key).or_insert(self.all.len());
+        match self.all.get_mut(number) {
+            None => self.all.push(function),
+            Some(known) => {
                 if (function.lowest, function.file) < (known.lowest, known.file) {
                     (known.lowest, known.file) = (function.lowest, function.file);
                 }
                 known.start = known.start.into_iter().chain(function.start).min();
-                return *number;
             }
         }
-        numbers.push(self.all.len());
-        self.all.push(function);
-        self.all.len() - 1
+        number
     }
 
     /// Returns the functions, sorted, and their places by their numbers.
-    fn sorted(self) -> (Vec<FunctionNames<'p>>, Vec<usize>) {
-        let mut all: Vec<(usize, FunctionNames<'p>)> = self.all.into_iter().enumerate().collect();
+    fn sorted(self, names: &ProfileNames) -> (Vec<ExportedFunction<'p>>, Vec<usize>) {
+        let mut all: Vec<(usize, ExportedFunction<'p>)> =
+            self.all.into_iter().enumerate().collect();
         all.sort_by(|(_, a), (_, b)| {
             let by_name =
                 (a.module, &a.name, &a.system_name).cmp(&(b.module, &b.name, &b.system_name));
-            let functions = [a, b].map(|one| one.named.map(|named| &named.function));
-            by_name.then_with(|| functions[0].cmp(&functions[1]))
+            by_name.then_with(|| names.compare_functions(a.function, b.function))
         });
         let mut ranks = vec![0; all.len()];
         for (rank, (number, _)) in all.iter().enumerate() {

@@ -25,6 +25,7 @@ use crate::callchain::RowId;
 use crate::count::Count;
 use crate::pprof::{self, EventFacts, Facts, PprofLabel, ValueType};
 use crate::profile::Profile;
+use crate::query::word_text::cpu_number;
 use crate::query::{Column, Query, SortKey};
 use crate::table::RowTexts;
 
@@ -235,16 +236,19 @@ impl<'p> ProfileBuilder<'p> {
 
     /// Returns the event and the labels of samples, by their row.
     fn labels(&self) -> FxHashMap<RowId, (usize, Labels<'p>)> {
-        let texts = RowTexts::new(self.profile, self.query, &self.profile.labels);
+        let texts = RowTexts::new(self.profile, self.query, &self.profile.names);
         let mut all = FxHashMap::default();
         for (id, row) in &self.profile.calls.rows {
-            let Some((event, cells)) = texts.of(*row) else { continue };
-            let labels = self.query.columns.iter().zip(cells);
-            let labels = labels.filter(|(column, _)| column.typed != UNLABELLED);
-            let labels = labels.filter_map(|(column, text)| {
-                Some((column.typed.as_str(), label(column.key, &text)?))
-            });
-            all.insert(*id, (event, labels.collect()));
+            let Some((event, cells)) = texts.row(*row) else { continue };
+            let mut labels = Vec::new();
+            for (place, (column, cell)) in self.query.columns.iter().zip(cells).enumerate() {
+                if column.typed != UNLABELLED
+                    && let Some(value) = label(&texts, column.key, place, *cell)
+                {
+                    labels.push((column.typed.as_str(), value));
+                }
+            }
+            all.insert(*id, (event, labels));
         }
         all
     }
@@ -330,12 +334,14 @@ fn period(event: &EventFacts) -> i64 {
 }
 
 /// Returns the label that a column's cell makes; numbers where they are what counts.
-fn label(key: SortKey, text: &str) -> Option<LabelValue> {
-    let number = |text: &str| text.parse().ok().map(LabelValue::Number);
+fn label(texts: &RowTexts<'_>, key: SortKey, column: usize, cell: u64) -> Option<LabelValue> {
+    let text = || texts.text(column, cell).into_owned();
     match key {
-        SortKey::CpuMode => Some(LabelValue::Mode(text.to_owned())),
-        SortKey::Process | SortKey::Tid => number(text.split_once(':')?.0),
-        SortKey::Cpu => number(text.trim()),
-        _ => Some(LabelValue::Text(text.to_owned())),
+        SortKey::CpuMode => Some(LabelValue::Mode(text())),
+        SortKey::Process | SortKey::Tid => {
+            Some(LabelValue::Number(texts.task(column, cell)?.into()))
+        }
+        SortKey::Cpu => Some(LabelValue::Number(cpu_number(cell).into())),
+        _ => Some(LabelValue::Text(text())),
     }
 }

@@ -18,7 +18,6 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::{MetricValue, Metrics};
 use crate::profile::Profile;
-use crate::profile::names::Subject;
 use crate::query::{Column, Field, Query, SortKey, TableColumn};
 use crate::table::{self, EventTable, Row};
 
@@ -141,8 +140,8 @@ impl<'q> CellTexts<'q> {
         // perf right-aligns the numbers of threads.
         let has_threads =
             || self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
-        match row.subject(place) {
-            Subject::Task(tid) if has_threads() => {
+        match row.task(place) {
+            Some(tid) if has_threads() => {
                 let margin = 7_usize.saturating_sub(tid.to_string().len());
                 let text = format!("{:margin$}{text}", "");
                 act(&text, columns(&text));
@@ -188,11 +187,11 @@ impl<'q> CellTexts<'q> {
 /// Returns the widths of the labels that need no escaping; none if the table shows only few of
 /// them, or threads, whose labels are aligned.
 fn label_widths(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec<Option<u32>> {
-    if query.needs(Field::Thread) || table.len() * query.columns.len() < profile.labels.len() {
+    if query.needs(Field::Thread) || table.len() * query.columns.len() < profile.names.labels() {
         return Vec::new();
     }
-    let widths = (0..profile.labels.len()).into_par_iter().map(|label| {
-        let text = profile.labels.text(label as u64);
+    let widths = (0..profile.names.labels()).into_par_iter().map(|label| {
+        let text = table.label_text(label)?;
         let is_plain = matches!(escape(text), Cow::Borrowed(_));
         u32::try_from(columns(text)).ok().filter(|_| is_plain)
     });

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::profile::Profile;
+use crate::profile::names::FrameId;
 use crate::profile::stacks::{TreeNode, TreeOptions};
 use crate::query::{Graph, Query, Shape, graph::Value};
 use crate::table::{EventTable, Row};
@@ -41,7 +42,7 @@ pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) ->
     let share = if fractal { graph.percent / 100.0 } else { 0.0 };
     let (passed, from_caller) = (query.chains.shows_branches(), query.chains.begin_at_caller());
     let wanted = TreeOptions { least, share, passed, children: profile.children, from_caller };
-    let trees = profile.calls.trees(&places, profile.frame_names(), wanted);
+    let trees = profile.calls.trees(&places, &profile.names, wanted);
     let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
     let drawing = Drawing { profile, graph: &graph, total, skip_first };
     let drawn = trees.par_iter().zip(&rows).map(|(nodes, row)| {
@@ -177,8 +178,8 @@ impl Drawing<'_> {
         node.passed.get(place).map_or_else(|| name.clone(), |passed| format!("{name}{passed}"))
     }
 
-    fn function(&self, name: u32) -> String {
-        escape(self.profile.frames.text(name.into())).into_owned()
+    fn function(&self, name: FrameId) -> String {
+        escape(&self.profile.names.frame_text(name)).into_owned()
     }
 
     fn value(&self, count: Count, total: u64) -> String {
@@ -191,7 +192,11 @@ impl Drawing<'_> {
 }
 
 /// Collects the nodes at which chains end, each with the names on its path (`way`).
-fn ends<'n>(nodes: &'n [TreeNode], way: &mut Vec<u32>, found: &mut Vec<(Vec<u32>, &'n TreeNode)>) {
+fn ends<'n>(
+    nodes: &'n [TreeNode],
+    way: &mut Vec<FrameId>,
+    found: &mut Vec<(Vec<FrameId>, &'n TreeNode)>,
+) {
     for node in nodes {
         way.extend(&node.names);
         if node.own.samples > 0 {
@@ -227,10 +232,10 @@ mod tests {
     #[test]
     fn trees_are_drawn_as_in_perf() {
         let mut profile = Profile::default();
-        let [main, work, parse, read, print] = ["main", "work", "parse", "read", "print"]
-            .map(|name| profile.frames.intern(name.into()));
+        let [main, work, parse, read, print] =
+            ["main", "work", "parse", "read", "print"].map(|name| profile.names.add_frame(name));
         let count = |period| Count { samples: period, period };
-        let leaf = |names: &[u32], period| TreeNode {
+        let leaf = |names: &[FrameId], period| TreeNode {
             names: names.to_vec(),
             own: count(period),
             ..TreeNode::default()

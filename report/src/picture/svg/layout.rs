@@ -21,7 +21,7 @@ pub(super) enum BoxKind {
 
 /// Subject of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Subject {
+pub(super) enum BoxSubject {
     All,
     /// Number in [`Picture::commands`].
     Command(u32),
@@ -50,7 +50,7 @@ impl BoxSums {
 /// A box: the samples of a subject above the boxes that it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlameBox {
-    pub(super) subject: Subject,
+    pub(super) subject: BoxSubject,
     /// 0 for all samples.
     pub(super) depth: u32,
     /// Place of its left end, in the unit of values.
@@ -96,7 +96,7 @@ impl Layout<'_> {
         if self.value(sums) == 0 {
             return Vec::new();
         }
-        let root = FlameBox { subject: Subject::All, depth: 0, start: 0, sums };
+        let root = FlameBox { subject: BoxSubject::All, depth: 0, start: 0, sums };
         let mut boxes = vec![root];
         match self.inverted {
             true => self.sampled_first(root, &items, &mut boxes),
@@ -121,7 +121,7 @@ impl Layout<'_> {
         }
         let groups = of_commands
             .into_iter()
-            .map(|(command, (sums, own))| (Subject::Command(command), sums, own));
+            .map(|(command, (sums, own))| (BoxSubject::Command(command), sums, own));
         for Open { at, above } in self.placed(root, root, groups.collect()) {
             boxes.push(at);
             let mut sums = vec![BoxSums::default(); nodes.len()];
@@ -146,7 +146,7 @@ impl Layout<'_> {
                     let end = ends.get(node).copied().unwrap_or(above.end);
                     let sum = sums.get(node).copied().unwrap_or_default();
                     if let Some(of_node) = nodes.get(node).filter(|_| self.value(sum) > 0) {
-                        groups.push((Subject::Frame(of_node.frame), sum, node + 1..end));
+                        groups.push((BoxSubject::Frame(of_node.frame), sum, node + 1..end));
                     }
                     node = end.max(node + 1);
                 }
@@ -167,14 +167,16 @@ impl Layout<'_> {
             if below.depth > 0 {
                 boxes.push(below);
             }
-            if let Subject::Command(_) = below.subject {
+            if let BoxSubject::Command(_) = below.subject {
                 continue;
             }
-            let mut groups = FxHashMap::<Subject, (BoxSums, Vec<(Item, Option<u32>)>)>::default();
+            let mut groups =
+                FxHashMap::<BoxSubject, (BoxSums, Vec<(Item, Option<u32>)>)>::default();
             for (item, cursor) in above {
                 let node = cursor.and_then(|node| self.picture.nodes.get(node as usize));
-                let subject =
-                    node.map_or(Subject::Command(item.command), |node| Subject::Frame(node.frame));
+                let subject = node.map_or(BoxSubject::Command(item.command), |node| {
+                    BoxSubject::Frame(node.frame)
+                });
                 let next = cursor.and_then(|node| parents.get(node as usize).copied().flatten());
                 let (sums, own) = groups.entry(subject).or_default();
                 sums.add(item.sums);
@@ -193,7 +195,7 @@ impl Layout<'_> {
         self,
         root: FlameBox,
         below: FlameBox,
-        mut groups: Vec<(Subject, BoxSums, T)>,
+        mut groups: Vec<(BoxSubject, BoxSums, T)>,
     ) -> Vec<Open<T>> {
         groups.sort_by_key(|(subject, sums, _)| (Reverse(self.value(*sums)), *subject));
         let (mut start, mut open) = (below.start, Vec::new());
@@ -260,8 +262,8 @@ impl Layout<'_> {
 }
 
 /// Returns what a box shows.
-pub(super) fn kind(picture: &Picture, subject: Subject) -> BoxKind {
-    let Subject::Frame(frame) = subject else { return BoxKind::Group };
+pub(super) fn kind(picture: &Picture, subject: BoxSubject) -> BoxKind {
+    let BoxSubject::Frame(frame) = subject else { return BoxKind::Group };
     match picture.frames.get(frame as usize).map(|frame| frame.kind) {
         Some(FrameKind::Kernel | FrameKind::InlinedKernel) => BoxKind::Kernel,
         Some(FrameKind::NoName | FrameKind::Inferred) => BoxKind::NoName,

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use recrep_console::units;
 
 use self::colours::{CHANGE_STEPS, Fill, Slots};
-use self::layout::{BoxKind, BoxSums, FlameBox, Layout, Subject, kind};
+use self::layout::{BoxKind, BoxSubject, BoxSums, FlameBox, Layout, kind};
 use super::text::{clean, fitting, xml};
 use super::{Picture, PictureEvent};
 use crate::count::metrics::share;
@@ -143,7 +143,7 @@ impl FlameGraph<'_> {
         let mut weights = BTreeMap::<LegendEntry, u64>::new();
         for entry in &self.event.entries {
             let node = self.picture.nodes.get(entry.node as usize);
-            let subject = node.map_or(Subject::All, |node| Subject::Frame(node.frame));
+            let subject = node.map_or(BoxSubject::All, |node| BoxSubject::Frame(node.frame));
             let of = match kind(self.picture, subject) {
                 BoxKind::Kernel => LegendEntry::Kernel,
                 BoxKind::NoName | BoxKind::Cut | BoxKind::Group => LegendEntry::NoName,
@@ -158,8 +158,8 @@ impl FlameGraph<'_> {
     }
 
     /// Returns the number of a frame's module plus one; 0 for none.
-    fn module(&self, subject: Subject) -> u32 {
-        let Subject::Frame(frame) = subject else { return 0 };
+    fn module(&self, subject: BoxSubject) -> u32 {
+        let BoxSubject::Frame(frame) = subject else { return 0 };
         self.picture.frames.get(frame as usize).map_or(0, |frame| frame.module)
     }
 
@@ -168,13 +168,13 @@ impl FlameGraph<'_> {
         module.and_then(|module| self.picture.modules.get(module)).map_or("", |module| &module.name)
     }
 
-    fn name(&self, subject: Subject) -> &str {
+    fn name(&self, subject: BoxSubject) -> &str {
         match subject {
-            Subject::All => "all",
-            Subject::Command(command) => {
+            BoxSubject::All => "all",
+            BoxSubject::Command(command) => {
                 self.picture.commands.get(command as usize).map_or("", String::as_str)
             }
-            Subject::Frame(frame) => {
+            BoxSubject::Frame(frame) => {
                 self.picture.frames.get(frame as usize).map_or("", |frame| frame.name.as_str())
             }
         }

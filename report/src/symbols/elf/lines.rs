@@ -10,7 +10,7 @@
 //! compressed sections and data that `dwz` has moved to a shared file. Names that it knows without
 //! their scopes are completed ([`Scopes`]), but not those of split debug information.
 //!
-//! [`SourceLines::line`] resolves each address once and caches the result as the number of a text.
+//! [`SourceLines::line`] resolves each address once and caches the result as the number of a line.
 
 use std::borrow::Cow;
 use std::os::unix::fs::symlink;
@@ -43,9 +43,40 @@ pub struct SourceFrame {
     pub line: u32,
 }
 
-/// Number of a text of [`SourceLines`].
+/// Number of a line or name of [`SourceLines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineId(pub u32);
+
+/// A source line; it reads `file:line`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceLine {
+    /// Path or name of the source file.
+    pub file: Box<str>,
+    /// Line in it; 0 if unknown.
+    pub line: u32,
+}
+
+/// A source line, or what stands for one that is unknown: the name of a function or a place in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LineOrName {
+    Line(SourceLine),
+    Name(Box<str>),
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl fmt::Display for LineOrName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => line.fmt(f),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
 
 /// Source lines of a module, from its debug information.
 pub struct SourceLines {
@@ -58,7 +89,8 @@ pub struct SourceLines {
     /// Opened when a name needs it.
     scopes: OnceLock<Option<Scopes>>,
     known: Mutex<FxHashMap<u64, Option<LineId>>>,
-    texts: Mutex<IndexSet<String, FxBuildHasher>>,
+    /// By number.
+    numbered: Mutex<IndexSet<LineOrName, FxBuildHasher>>,
 }
 
 impl fmt::Debug for SourceLines {
@@ -102,7 +134,7 @@ impl SourceLines {
             spare: Mutex::new(loader.into_iter().collect()),
             scopes: OnceLock::new(),
             known: Mutex::default(),
-            texts: Mutex::default(),
+            numbered: Mutex::default(),
         }
     }
 
@@ -176,7 +208,7 @@ impl SourceLines {
         scopes.as_ref()
     }
 
-    /// Returns the number of the text `file:line` at an address; `None` if that is unknown.
+    /// Returns the number of the source line at an address; `None` if that is unknown.
     pub fn line(&self, address: u64) -> Option<LineId> {
         if let Some(known) = lock(&self.known).get(&address) {
             return *known;
@@ -186,20 +218,27 @@ impl SourceLines {
         line
     }
 
-    /// Returns the number of the text `file:line` of a frame; `None` if its file is unknown.
+    /// Returns the number of the source line of a frame; `None` if its file is unknown.
     pub fn place(&self, at: &SourceFrame) -> Option<LineId> {
         let file = at.file.as_deref()?;
         let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
-        Some(self.number(format!("{}:{}", name.unwrap_or(file), at.line)))
+        let line = SourceLine { file: name.unwrap_or(file).into(), line: at.line };
+        Some(self.insert(LineOrName::Line(line)))
     }
 
-    /// Returns the number of a text; equal texts have the same number.
-    pub fn number(&self, text: String) -> LineId {
-        LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX))
+    /// Returns the number of a name; equal names have the same number.
+    pub fn number(&self, name: String) -> LineId {
+        self.insert(LineOrName::Name(name.into()))
     }
 
-    pub fn text(&self, id: LineId) -> String {
-        lock(&self.texts).get_index(id.0 as usize).cloned().unwrap_or_default()
+    fn insert(&self, new: LineOrName) -> LineId {
+        LineId(u32::try_from(lock(&self.numbered).insert_full(new).0).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the line or name with this number.
+    pub fn get(&self, id: LineId) -> LineOrName {
+        let known = lock(&self.numbered).get_index(id.0 as usize).cloned();
+        known.unwrap_or_else(|| LineOrName::Name(Box::default()))
     }
 }
 
