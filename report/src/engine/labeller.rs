@@ -139,9 +139,8 @@ impl Labeller<'_> {
     /// Returns one of the slots of the function that replaced the address of a frame, for the number
     /// of a label or frame of this kind; `None` if it is inlined.
     pub(super) fn slot(&self, frame: &Frame, place: usize, kind: u8) -> Option<NumberSlot<'_>> {
-        let number = u32::try_from(frame.address)
-            .ok()
-            .filter(|_| frame.end.is_symbol && !frame.end.is_inlined)?;
+        let is_symbol = self.names.are_kept() && frame.end.is_symbol && !frame.end.is_inlined;
+        let number = u32::try_from(frame.address).ok().filter(|_| is_symbol)?;
         let cache = self.loaded(frame.module.into())?.cache(SymbolId(number))?;
         Some(NumberSlot { slot: cache.slot(place)?, kind })
     }

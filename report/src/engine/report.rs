@@ -61,8 +61,8 @@ struct Answering<'q> {
 
 impl<'q> Answering<'q> {
     fn new(query: &'q Query) -> Self {
-        let (resolver, names) = (Resolver::new(query.symbol_sources.clone()), Default::default());
-        Self { query, resolver, names, answered: OnceLock::new() }
+        let resolver = Resolver::new(query.symbol_sources.clone());
+        Self { query, resolver, names: SharedNames::of_resolver(), answered: OnceLock::new() }
     }
 
     /// Returns the profile of an input, and what `of` makes of its session.

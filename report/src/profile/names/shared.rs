@@ -16,6 +16,8 @@ pub(crate) struct SharedNames {
     labels: Mutex<Interned<Label>>,
     frames: Mutex<Interned<NamedFrame>>,
     modules: Mutex<Interned<ModuleName>>,
+    /// `true` if symbols keep these numbers, which only one table of names may have them do.
+    are_kept: bool,
 }
 
 /// A label or frame, or its number if that is known.
@@ -57,6 +59,16 @@ impl<'s, T> NewOrKnown<'s, T> {
 }
 
 impl SharedNames {
+    /// Creates the names of all files whose symbols one resolver loads: the symbols keep numbers.
+    pub(crate) fn of_resolver() -> Self {
+        Self { are_kept: true, ..Self::default() }
+    }
+
+    /// Returns whether symbols keep these numbers.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.are_kept
+    }
+
     /// Returns the number of a module, adding the module if it is new. Its identity is kept if it
     /// `is_identified`.
     pub(crate) fn module(&self, module: &Module, is_identified: bool) -> ModuleNameId {

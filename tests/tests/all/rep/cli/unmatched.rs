@@ -76,6 +76,23 @@ fn each_filter_lists_what_samples_have() {
     }
 }
 
+/// What a file has instead is looked up with the symbols that all files share.
+#[test]
+fn functions_of_a_file_keep_their_names_where_another_has_no_match() {
+    let place = Place::new();
+    let start = 0xffff_ffff_c000_1000;
+    let file = |name: &str, pid| {
+        let stream = Stream::new(Endian::Little).event(Event::new("cycles")).task(pid, pid).at(1);
+        let stream = stream.ksymbol(start, 0x80, 1, 0, "bpf_prog_abcd_count");
+        place.put(name, stream.at(2).sample(SampleSpec::at(start + 8).misc(1)).file())
+    };
+    let files = [file("a.data", 7), file("b.data", 9)];
+    let words = ["--json", "-s", "symbol", "--pid", "9", "-S", "bpf_prog_abcd_count"];
+    let command = &mut rep();
+    let answer = parsed(run_json(command.env("RAYON_NUM_THREADS", "1").args(words).args(&files)));
+    assert_eq!(answer["events"][0]["rows"][0]["key"]["symbol"], "bpf_prog_abcd_count");
+}
+
 #[test]
 fn the_other_commands_say_it_too() {
     let (_place, file) = recorded(&stream());
