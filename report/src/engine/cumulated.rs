@@ -34,8 +34,8 @@ fn same(of_classes: &[u64], width: usize) -> Vec<u32> {
     classes.map(|(class, words)| *first.entry(words).or_insert(class)).collect()
 }
 
-/// Returns the words of rows, given those of their bases and classes and which of these each word
-/// shows.
+/// Returns the words of rows from the words of their bases and classes; `shows` has the source of
+/// each word.
 fn of_ids(
     rows: &[(RowId, Metrics)],
     shows: &[Shows],

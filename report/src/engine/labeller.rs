@@ -59,7 +59,7 @@ pub(crate) fn loaded(
 }
 
 /// Returns the numbers of the modules that were hit, for [`Labeller::module_numbers`]; none if
-/// neither frames nor places in modules are named.
+/// neither frames nor offsets in files are named.
 pub(crate) fn numbers(
     query: &Query,
     hits: &[bool],
@@ -290,7 +290,7 @@ fn looked_up(frame: &Frame, loaded: &Loaded) -> u64 {
     if is_before { before } else { frame.address }
 }
 
-/// Returns the frame of an address of a key, with only what tells its function.
+/// Returns the frame of an address of a key, with only the fields that identify its function.
 pub(super) fn frame_at(row: &Key, side: KeyAddress) -> Frame {
     let module = u32::try_from(side.module().of(row)).unwrap_or(0);
     Frame { module, end: side.end(row), address: side.address().of(row), ..Frame::default() }

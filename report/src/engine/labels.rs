@@ -168,7 +168,7 @@ impl Labeller<'_> {
         }
     }
 
-    /// Returns what a `--by` column shows of the input.
+    /// Returns the part of the input's path that a `--by` column shows.
     fn input_part(&self, column: SortKey) -> &str {
         let SortKey::Input(number) = column else { return "" };
         self.query.by.get(usize::from(number)).map_or("", |by| by.part(self.input))
@@ -282,8 +282,7 @@ impl Labeller<'_> {
     /// Returns the label of an address without a function.
     fn address_label(&self, frame: &Frame) -> Label<FunctionName> {
         let module = self.module(frame.module.into());
-        // Kernel modules are looked up by absolute address; what is printed is relative to their
-        // start.
+        // Kernel modules are looked up by absolute address, and printed relative to their start.
         let shown = match module.map(|module| &module.kind) {
             Some(ModuleKind::KernelModule { start, .. }) => frame.address.wrapping_sub(*start),
             _ => frame.address,

@@ -114,7 +114,7 @@ pub struct Profile {
     /// Rows and callchains of several files, each file's apart. Rows of different files may be
     /// equal.
     waiting: Vec<(Partition<Metrics>, CallTrees)>,
-    /// Rows of several files, to whose places the callchains refer.
+    /// Merged rows of several files; callchains refer to them by index.
     table: Vec<Partition<Metrics>>,
 }
 
@@ -158,14 +158,14 @@ impl Profile {
         }
     }
 
-    /// Adds what the counters of an event counted.
+    /// Adds the counter values of an event.
     pub(crate) fn add_count(&mut self, place: usize, count: Option<EventCount>) {
         if let (Some(event), Some(count)) = (self.events.get_mut(place), count) {
             event.count.get_or_insert_default().add(count);
         }
     }
 
-    /// Returns whether counters were recorded, beside or in place of samples.
+    /// Returns whether counter values were recorded, with or without samples.
     pub(crate) fn has_counts(&self) -> bool {
         self.events.iter().any(|event| event.count.is_some())
     }

@@ -41,7 +41,7 @@ pub struct CallTrees {
     pub rows: Vec<(RowId, RowIndex)>,
     /// What each word of a row shows.
     pub shows: Vec<Shows>,
-    /// What the callchains have in common with others; `None` if they are of one file.
+    /// Numbers shared by the merged files; `None` for the callchains of one file.
     pub merged: Option<Merged>,
 }
 
@@ -52,7 +52,7 @@ pub struct Shows {
     pub base: bool,
 }
 
-/// What several files can have in common; its indexes are the numbers in the merged callchains.
+/// Values that several files share, by their numbers in the merged callchains.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// Classes: the words that show the frame, and the number of earlier classes of the same file
@@ -170,7 +170,7 @@ impl Merged {
     ) -> Vec<u32> {
         let rows = file.rows.iter().map(|((_, class), row)| (*class, *row));
         let (mut words, mut numbers) = (Vec::new(), Vec::new());
-        // By the first class with some words, the number of those of this file.
+        // Number of this file's classes with equal words, by the first such class.
         let mut equal = FxHashMap::<u32, u64>::default();
         for index in rows_by_number(rows) {
             let Some(index) = index else {
@@ -210,7 +210,7 @@ fn numbered(numbers: &[u32], number: u32) -> Option<u32> {
     numbers.get(number as usize).copied()
 }
 
-/// Replaces `words` by those of a row that show something.
+/// Replaces `words` by a row's words, those that do not show the frame (or the base) by 0.
 fn put_words(words: &mut Vec<u64>, row: &[u64], shows: &[Shows], is_shown: fn(&Shows) -> bool) {
     words.clear();
     words
@@ -353,7 +353,7 @@ struct SamplePart<'f> {
 /// Number that no frame has.
 const END: u32 = u32::MAX;
 
-/// Items of each row, by the row's place in the list of wanted rows.
+/// Items of each row, by its index in the list of requested rows.
 type RowItems = Vec<(usize, Item)>;
 
 /// Samples of a part: few enough that its frames can be counted by 32 bits.

@@ -32,7 +32,7 @@ pub(crate) enum StackSource {
 /// User stacks that have a remedy in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StackKind {
-    /// Comm of the program; `None` if rows do not tell programs apart.
+    /// Comm of the program; `None` if rows are not grouped by program.
     pub(crate) program: Option<String>,
     pub(crate) source: StackSource,
     /// Number of frames at which stacks were cut.

@@ -31,7 +31,7 @@ pub(crate) struct Cells<'l> {
 #[derive(Debug, Default)]
 pub(super) struct LabelTexts<'l> {
     texts: Vec<Option<Cow<'l, str>>>,
-    /// Place of each in sorted order; 0 if left out. Equal texts have the same place.
+    /// Rank of each in sorted order; 0 if left out. Equal texts have equal ranks.
     ranks: Vec<u32>,
 }
 
@@ -51,7 +51,7 @@ impl<'l> LabelTexts<'l> {
     }
 }
 
-/// Returns the places of texts in sorted order.
+/// Returns the ranks of texts in sorted order.
 fn ranks(texts: &[Option<Cow<'_, str>>]) -> Vec<u32> {
     let numbered = texts.iter().zip(0u32..);
     let mut order: Vec<(u128, u32)> = numbered
@@ -224,7 +224,7 @@ impl<'l> Cells<'l> {
         let rank_bits = usize::BITS - self.texts.ranks.len().leading_zeros();
         let (mut prefix, mut free) = (0u128, u128::BITS);
         for (column, (kind, cell)) in self.kinds.iter().zip(cells).enumerate() {
-            // A column decides only if the ones before are whole.
+            // A column decides only if the prefix has all of the ones before.
             let (value, bits, is_whole) = match kind {
                 Kind::Label => (self.rank(*cell).into(), rank_bits, true),
                 Kind::Address => (address_order(*cell), 68, true),

@@ -66,7 +66,7 @@ impl<'p> Frames<'p> {
                 *is_used = true;
             }
         }
-        // What was sampled has frames of its own, which are no places.
+        // Sampled addresses have frames of their own that are in no chain: they make no locations.
         let of_chains = || calls.names.iter().zip(&are_used).map(|(name, is)| is.then_some(*name));
         let names = &profile.names;
         let (modules, of_module) = modules(names, of_chains().flatten());
@@ -91,8 +91,8 @@ impl<'p> Frames<'p> {
         if is_kernel(place.address.unwrap_or(0), name.as_bytes()) { "kernel" } else { "user" }
     }
 
-    /// Returns the first addresses of functions. No sample is there, but they tell functions of one
-    /// name apart.
+    /// Returns the first addresses of functions: no sample is there, but they distinguish functions of
+    /// one name.
     pub(super) fn starts(&self) -> impl Iterator<Item = CodePlace> {
         let place = |(number, function): (usize, &ExportedFunction<'_>)| {
             let (module, address) = (Some(function.module?), Some(function.start?));
@@ -119,7 +119,7 @@ impl<'p> Frames<'p> {
     }
 }
 
-/// Returns the modules of these frames, sorted, and their places by their numbers in the profile.
+/// Returns the modules of these frames, sorted, and their ranks by their numbers in the profile.
 fn modules(
     names: &ProfileNames,
     frames: impl Iterator<Item = FrameId>,
@@ -211,7 +211,7 @@ impl<'p> ExportedFunctions<'p> {
         number
     }
 
-    /// Returns the functions, sorted, and their places by their numbers.
+    /// Returns the functions, sorted, and their ranks by number.
     fn sorted(self, names: &ProfileNames) -> (Vec<ExportedFunction<'p>>, Vec<usize>) {
         let mut all: Vec<(usize, ExportedFunction<'p>)> =
             self.all.into_iter().enumerate().collect();

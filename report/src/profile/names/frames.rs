@@ -17,12 +17,12 @@ pub(crate) struct NamedFrame<F = FunctionId> {
     pub code: FrameCode<F>,
     /// `None` if nothing was mapped.
     pub module: Option<ModuleNameId>,
-    /// Address in the module's own terms, if frames are told apart by it; where nothing was mapped,
+    /// Address in the module's own terms, if frames are grouped by address; where nothing was mapped,
     /// the recorded one.
     pub address: Option<u64>,
-    /// Place in the function, if frames are told apart by source lines or addresses.
+    /// Position in the function, if frames are grouped by source line or address.
     pub position: Option<FramePosition>,
-    /// First address of the function, if frames are told apart by their addresses.
+    /// First address of the function, if frames are grouped by address.
     pub start: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum FrameCode<F = FunctionId> {
     },
 }
 
-/// Place of a frame in its function.
+/// Position of a frame in its function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FramePosition {
     Line(LineOrName),
@@ -78,7 +78,7 @@ impl NamedFrame {
         (&self.code, self.module, self.address, self.position.as_ref())
     }
 
-    /// Returns the source line, if frames are told apart by it and it is known.
+    /// Returns the source line, if frames are grouped by it and it is known.
     pub(crate) fn source_line(&self) -> Option<&SourceLine> {
         match &self.position {
             Some(FramePosition::Line(LineOrName::Line(line))) => Some(line),
@@ -117,7 +117,7 @@ impl ProfileNames {
     }
 
     /// Returns the text of a frame: its function, or `module+address` without one. If frames are
-    /// told apart by address or source line, that follows the function, as in perf: `function line`,
+    /// grouped by address or source line, that follows the function, as in perf: `function line`,
     /// or `function +offset` if the line is unknown.
     pub(crate) fn frame_text(&self, id: FrameId) -> Cow<'_, str> {
         let Some(frame) = self.frame(id) else { return "".into() };

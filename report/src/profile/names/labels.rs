@@ -11,7 +11,7 @@ use crate::symbols::FunctionPlace;
 #[derive(Debug)]
 pub(crate) enum Label<F = FunctionId> {
     Function(FunctionLabel<F>),
-    /// A text, and its subject. Equal texts are one, except of functions by place.
+    /// A text, and its subject. Equal texts are one label, unless they are functions of two builds.
     Text(Box<str>, Subject),
 }
 

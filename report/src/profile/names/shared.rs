@@ -32,13 +32,13 @@ pub(crate) enum NewOrKnown<'s, T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberSlot<'s> {
     pub slot: &'s CacheSlot,
-    /// Kind of the label: those of one kind and symbol are equal.
+    /// Kind of the label: a symbol has one label of each kind.
     pub kind: u8,
 }
 
-/// Place of the slot for a label among those of a symbol.
+/// Index of a symbol's slot for a label.
 pub(crate) const LABEL_SLOT: usize = 0;
-/// Place of the slot for a frame among those of a symbol.
+/// Index of a symbol's slot for a frame.
 pub(crate) const FRAME_SLOT: usize = 1;
 
 impl NumberSlot<'_> {
