@@ -309,6 +309,7 @@ fn the_short_help_is_one_screen_of_options_that_exist() {
             "{text}"
         );
     }
+    assert!(whole.contains("\nArguments:\n  [COMMAND]..."), "{whole}");
     let words = help::SHORT
         .split([' ', ',', '\n'])
         .filter(|word| word.starts_with('-') && word.len() > 1 && *word != "--");

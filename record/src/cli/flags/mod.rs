@@ -56,7 +56,7 @@ pub(super) struct Flags {
     #[command(flatten)]
     pub(super) general: GeneralFlags,
     /// Command to run and record, with its arguments
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", help_heading = None::<&str>)]
     pub(super) command: Vec<OsString>,
 }
 
