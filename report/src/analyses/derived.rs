@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
-use crate::engine::report;
+use crate::engine::gather::gather;
 use crate::exports::sheet::{Analysis, write_csv, write_json};
 use crate::input::retry_if_changed;
 use crate::profile::Profile;
@@ -116,7 +116,7 @@ pub(crate) fn profile<T: Send>(
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
-    retry_if_changed(&query.sources, || report::gather(&query, &of))
+    retry_if_changed(&query.sources, || gather(&query, &of))
 }
 
 /// Prints an analysis in a format. Returns the warnings.

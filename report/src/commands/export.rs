@@ -15,7 +15,7 @@ use clap::builder::PossibleValuesParser;
 use crate::cli::outcome::replace_file;
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::facts::{RecordingFacts, facts};
-use crate::engine::report::gather;
+use crate::engine::gather::gather;
 use crate::exports::pprof;
 use crate::input::{Input, each, retry_if_changed};
 use crate::profile::Profile;

@@ -9,8 +9,9 @@ use recrep_console::units;
 
 use crate::cli::outcome::{replace_file, say};
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
+use crate::engine::described::have_switches;
 use crate::engine::facts::{RecordingFacts, facts};
-use crate::engine::report::{gather, have_switches};
+use crate::engine::gather::gather;
 use crate::input::{Input, retry_if_changed};
 use crate::picture::{PictureBuilder, Renamed, columns};
 use crate::profile::Profile;

@@ -11,12 +11,12 @@ use crate::cli::outcome::{
 use crate::cli::{Asked, Line};
 use crate::engine::report;
 use crate::exports;
-use crate::input::{retry_if_changed, several};
+use crate::input::{each, retry_if_changed};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::stat::{self, StatQuery};
 use crate::listings::{info, tasks};
 use crate::profile::Profile;
-use crate::query::{Inspection, Source, Warning};
+use crate::query::{Inspection, Warning};
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
 use crate::terminal::style::Screen;
@@ -29,14 +29,9 @@ pub(super) fn main(line: &Line) -> ExitCode {
     match asked.query.query.inspection {
         Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(asked), tasks::run),
         Some(Inspection::Records) => {
-            return stream(
-                Ok(asked),
-                each(|source, out| dump::print(source, &DumpOptions::default(), out)),
-            );
+            return stream(Ok(asked), print_records);
         }
-        Some(Inspection::Header) => {
-            return stream(Ok(asked), each(|source, out| info::print(source, false, out)));
-        }
+        Some(Inspection::Header) => return stream(Ok(asked), print_headers),
         Some(Inspection::Stats) | None => {}
     }
     let has_heading = asked.query.export.is_for_people() && asked.query.query.inspection.is_none();
@@ -111,7 +106,7 @@ fn print(profile: &Profile, asked: &Asked<ReportQuery>) -> ExitCode {
     let screen = Screen::of(&io::stdout(), query.style.colour);
     let mut out = output(asked.no_pager);
     if query.style.header
-        && let Err(error) = each(info::comment)(&asked.query, &mut out)
+        && let Err(error) = each(&query.sources, |source| info::comment(source, &mut out))
     {
         return failed(&error);
     }
@@ -120,9 +115,11 @@ fn print(profile: &Profile, asked: &Asked<ReportQuery>) -> ExitCode {
     if written == ExitCode::SUCCESS { status } else { written }
 }
 
-/// Returns a function that calls `run` for each input of a query in turn.
-fn each(
-    run: impl Fn(&Source, &mut Out) -> anyhow::Result<Vec<Warning>>,
-) -> impl Fn(&ReportQuery, &mut Out) -> anyhow::Result<Vec<Warning>> {
-    move |asked, out| several::each(&asked.query.sources, |source| run(source, out))
+fn print_records(asked: &ReportQuery, out: &mut Out) -> anyhow::Result<Vec<Warning>> {
+    let options = DumpOptions::default();
+    each(&asked.query.sources, |source| dump::print(source, &options, out))
+}
+
+fn print_headers(asked: &ReportQuery, out: &mut Out) -> anyhow::Result<Vec<Warning>> {
+    each(&asked.query.sources, |source| info::print(source, false, out))
 }

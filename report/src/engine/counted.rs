@@ -1,28 +1,36 @@
-//! Counts the samples of one file, names them and adds them to the profile: setup → scan → naming →
-//! profile.
+//! Counts the samples of one file, names them and adds them to the profile.
+//!
+//! ```text
+//!   Query, Session ─► FileTables ─► Scan ─► Tally ─► Labeller ─► Scanned ─► Profile
+//!                     looked up      how    counted   names        rows
+//! ```
 
 use rayon::prelude::*;
-use recrep_format::abi::{EventType, SwEvent};
+use recrep_format::abi::{AttrFlags, EventType, SampleType, SwEvent};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
-use super::setup::{Setup, answerable};
 use super::{Labeller, loaded, multiplexed, numbers};
+use crate::callchain::{ChainChecks, ChainLimit, ChainOrigin, FrameFields, FramePointers};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, Rows};
+use crate::count::{Count, Layout, Rows};
 use crate::profile::modules::ModuleUses;
 use crate::profile::names::SharedNames;
 use crate::profile::{Event, Profile};
-use crate::query::{Field, KeyError, Meta, Mode, Query, SortKey};
-use crate::samples::Session;
-use crate::scan::{Dropped, Scan, Scanned};
-use crate::symbols::{Module, Resolver};
-use crate::timeline::Role;
-use crate::tracepoints::Traced;
+use crate::query::{
+    ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Meta, Mode, Query, SortKey,
+};
+use crate::samples::{
+    ChainSetup, CounterTraits, SampleFilter, Session, are_hardware_calls, shows_inlined,
+};
+use crate::scan::{Dropped, Scan, Scanned, ThreadTables};
+use crate::symbols::{Functions, Module, Resolver};
+use crate::timeline::{Groups, Role, Timeline};
+use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Where the names of an answer come from and are kept: all of its files share both.
 #[derive(Clone, Copy)]
-pub(crate) struct Names<'n> {
+pub(crate) struct NameSources<'n> {
     pub(crate) resolver: &'n Resolver,
     pub(crate) shared: &'n SharedNames,
 }
@@ -43,7 +51,7 @@ pub(crate) fn module_uses(
     resolver: &Resolver,
 ) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
-    let names = Names { resolver, shared: &SharedNames::default() };
+    let names = NameSources { resolver, shared: &SharedNames::default() };
     histogram(&mut profile, query, session, names, Purpose::ModuleUses)?;
     Ok(profile.module_uses)
 }
@@ -54,69 +62,195 @@ pub(crate) fn histogram(
     profile: &mut Profile,
     asked: &Query,
     session: &Session<'_>,
-    names: Names<'_>,
+    names: NameSources<'_>,
     purpose: Purpose,
 ) -> Result<Dropped, KeyError> {
     let query = &answerable(asked, session);
-    let setup = Setup::new(query, asked, session, names.resolver);
-    let (traced, found) = setup.traced()?;
-    let traced = (!found.is_empty()).then_some(&traced);
+    let tables = FileTables::read(query, asked, session, names.resolver);
+    let (scan, found) = tables.scan(query, asked, session, names.resolver)?;
     profile.add_traced(&found);
-    profile.warnings.extend(setup.formats.warnings.iter().cloned());
-    let (filter, events) = (setup.filter(), session.events_of(query.mode));
-    let modules = session.side_band.modules.iter().collect();
-    let to_name = ToName { setup: &setup, traced, events: &events, modules, names };
-    let counted = to_name.counted(&setup.scan(&filter, traced));
-    Ok(counted.fill(profile, &setup, purpose))
+    profile.warnings.extend(tables.formats.warnings.iter().cloned());
+    let tally = scan.count();
+    session.input.release();
+    let (events, hits) = (query.mode.event_names(&session.events), &tally.hits);
+    let modules: Vec<&Module> = session.side_band.modules.iter().collect();
+    let labeller = Labeller {
+        query,
+        input: &session.input.name,
+        fields: query.fields(),
+        timeline: scan.threads.timeline,
+        module_numbers: numbers(query, hits, &modules, names.shared),
+        modules,
+        symbols: loaded(query, hits, &tables.functions),
+        inlined: inlined(query, session, scan.chains.unwinding.is_some()),
+        events: &events,
+        names: names.shared,
+        groups: &tables.groups,
+        traced: scan.traced.as_ref(),
+    };
+    let scanned = tally.named(&labeller);
+    Ok(NamedCounts { scan: &scan, scanned, labeller }.fill(profile, purpose))
 }
 
-/// What names the keys of a file.
-struct ToName<'a> {
-    setup: &'a Setup<'a>,
-    traced: Option<&'a Traced<'a>>,
-    events: &'a [String],
-    modules: Vec<&'a Module>,
-    names: Names<'a>,
+/// Returns the query as a file can answer it: without recorded callchains there are no callers to
+/// count.
+fn answerable(query: &Query, session: &Session<'_>) -> Query {
+    let chains = &query.chains;
+    let wanted = chains.is_shown() || chains.used_unshown();
+    let has_calls = session.samples_have(SampleType::CALLCHAIN);
+    let has_any = has_calls || (chains.branches && session.samples_have(SampleType::BRANCH_STACK));
+    let counted = chains.counted || (wanted && has_any);
+    let children = chains.children && (has_calls || chains.children_requested);
+    Query { chains: ChainOptions { counted, children, ..chains.clone() }, ..query.clone() }
 }
 
-impl<'a> ToName<'a> {
-    /// Scans the samples, and names what was counted.
-    fn counted(self, scan: &Scan<'_>) -> Counted<'a> {
-        let Self { setup, traced, events, modules, names } = self;
-        let session = setup.session;
-        let (scanned, labeller) = scan.run(&session.split.pieces, |hits| {
-            session.input.release();
-            Labeller {
-                query: setup.query,
-                input: &session.input.name,
-                fields: setup.query.fields(),
-                timeline: setup.timeline(),
-                module_numbers: numbers(setup.query, hits, &modules, names.shared),
-                modules,
-                symbols: loaded(setup.query, hits, &setup.functions),
-                inlined: setup.inlined,
-                events,
-                names: names.shared,
-                groups: &setup.groups,
-                traced,
-            }
-        });
-        Counted { scanned, labeller }
+/// Returns whether inlined functions become frames.
+fn inlined(query: &Query, session: &Session<'_>, are_unwound: bool) -> bool {
+    query.chains.inlined.unwrap_or_else(|| shows_inlined(session, are_unwound))
+}
+
+/// What samples and names of a file are looked up in.
+struct FileTables<'s> {
+    functions: Functions<'s>,
+    formats: Formats,
+    groups: Groups,
+    frame_pointers: Option<FramePointers<'s>>,
+    /// The timeline of queries that need no threads.
+    nobody: Timeline,
+}
+
+impl<'s> FileTables<'s> {
+    /// Reads what the query needs; `asked` is the query before [`answerable`].
+    fn read(
+        query: &Query,
+        asked: &Query,
+        session: &'s Session<'s>,
+        resolver: &'s Resolver,
+    ) -> Self {
+        let by_group = query.has(SortKey::Socket)
+            || query.needs(Field::Cgroup)
+            || query.needs(Field::CgroupSpace)
+            || query.filters.socket.is_some();
+        let groups = match by_group {
+            true => Groups::read(session.file, &session.split.side_band, &session.clock),
+            false => Groups::default(),
+        };
+        let formats = match query.trace_columns().is_empty() {
+            true => Formats::default(),
+            false => Formats::read(session.file),
+        };
+        let frame_pointers = follows_frame_pointers(query, asked, session)
+            .then(|| FramePointers::new(&session.side_band.modules, resolver));
+        let (functions, nobody) = (session.functions(resolver), Timeline::default());
+        Self { functions, formats, groups, frame_pointers, nobody }
+    }
+
+    /// Returns the scan of the file's samples, and for each column of tracepoints whether any event
+    /// has it.
+    fn scan(
+        &'s self,
+        query: &'s Query,
+        asked: &Query,
+        session: &'s Session<'s>,
+        resolver: &'s Resolver,
+    ) -> Result<(Scan<'s>, Vec<bool>), KeyError> {
+        let layout = Layout::of(query);
+        let counters = CounterTraits::read(session);
+        let has_tasks = query.mode != Mode::Samples
+            || layout.has_tasks()
+            || query.filters.by_task()
+            || counters.by_thread.contains(&true);
+        let timeline: &Timeline = if has_tasks { &session.timeline } else { &self.nobody };
+        let Self { functions, formats, groups, .. } = self;
+        let kernel = RecordedKernel { formats, timeline, functions };
+        let (traced, found) = Traced::new(&query.trace_columns(), &session.events, kernel)?;
+        let filters = &query.filters;
+        let socket = filters.socket.map(|socket| groups.cpus_of(socket));
+        let scan = Scan {
+            session,
+            query,
+            filter: SampleFilter::new(session, &filters.samples, filters.events.as_deref(), socket),
+            threads: ThreadTables { timeline, has_tasks, groups },
+            chains: self.chains(query, asked, session, resolver, &layout, timeline),
+            traced: (!found.is_empty()).then_some(traced),
+            steps: session.steps(query.steps),
+            layout,
+            counters,
+        };
+        Ok((scan, found))
+    }
+
+    /// Returns how chains are read, and what their frames are told apart by.
+    fn chains(
+        &'s self,
+        query: &Query,
+        asked: &Query,
+        session: &'s Session<'s>,
+        resolver: &'s Resolver,
+        layout: &Layout,
+        timeline: &'s Timeline,
+    ) -> ChainSetup<'s> {
+        let chains = &query.chains;
+        let unwinding = if chains.counted { session.unwinding(resolver) } else { None };
+        let inlined = inlined(query, session, unwinding.is_some());
+        let functions = &self.functions;
+        let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
+        // As in perf, chains begin at this frame whether callchains were recorded or not.
+        let most =
+            ChainLimit { frames: chains.frames(), outermost: asked.chains.begin_at_caller() };
+        ChainSetup {
+            unwinding,
+            as_recorded: chains.as_recorded,
+            fields: FrameFields {
+                cpu_mode: layout.cpu_mode,
+                // Callers have addresses if they get rows; in call trees, they have names.
+                ip: chains.children && layout.has(Field::Ip),
+                size: layout.has(Field::MapSize),
+                inlined: inlined && !are_hardware_calls(session),
+                unmapped: query.needs.unmapped && chains.children
+                    || chains.key == FrameKey::Address,
+                unnamed: true,
+            },
+            functions: by_function.then_some(functions),
+            // Inlined functions and positions are found by address, later.
+            names_callers: !inlined && chains.key == FrameKey::Function,
+            checks: self.frame_pointers.as_ref().map(|rules| ChainChecks { rules, functions }),
+            ..ChainSetup::new(session, timeline, most)
+        }
     }
 }
 
+/// Returns whether the query counts chains that the kernel made by following frame pointers, so
+/// that they are checked.
+fn follows_frame_pointers(query: &Query, asked: &Query, session: &Session<'_>) -> bool {
+    let follows = |AttrEntry { attr, .. }: &AttrEntry| {
+        attr.sample_type.contains(SampleType::CALLCHAIN)
+            && ChainOrigin::of(attr) == ChainOrigin::Recorded
+            && !attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
+    };
+    // With `--max-stack`, chains from the outermost frame on lack their inner ones.
+    let has_all = query.chains.frames() >= MAX_STACK || !asked.chains.begin_at_caller();
+    let is_checked = query.chains.counted && !query.chains.as_recorded && has_all;
+    is_checked && session.file.attrs.entries().iter().any(follows)
+}
+
 /// The counted samples of a file, with functions in place of addresses.
-struct Counted<'a> {
+struct NamedCounts<'a> {
+    scan: &'a Scan<'a>,
     scanned: Scanned,
     labeller: Labeller<'a>,
 }
 
-impl Counted<'_> {
+impl NamedCounts<'_> {
     /// Adds what was counted to the profile, and returns the numbers of samples without a row.
-    fn fill(mut self, profile: &mut Profile, setup: &Setup<'_>, purpose: Purpose) -> Dropped {
-        let (query, session) = (setup.query, setup.session);
+    fn fill(mut self, profile: &mut Profile, purpose: Purpose) -> Dropped {
+        let Scan { query, session, .. } = *self.scan;
         let (scanned, labeller) = (&mut self.scanned, &self.labeller);
-        profile.warnings.extend(multiplexed::warnings(session, &scanned.times, &setup.scales));
+        profile.warnings.extend(multiplexed::warnings(
+            session,
+            &scanned.times,
+            &self.scan.counters.scales,
+        ));
         if query.filters.resolved {
             leave_out_unresolved(&mut scanned.totals, &scanned.rows, query.mode);
         }
@@ -145,7 +279,7 @@ impl Counted<'_> {
     }
 
     fn add_rows(self, profile: &mut Profile) {
-        let Self { scanned: Scanned { rows, mut stacks, .. }, labeller } = self;
+        let Self { scanned: Scanned { rows, mut stacks, .. }, labeller, .. } = self;
         let query = labeller.query;
         let is_shown = query.chains.counted && query.chains.is_shown();
         let mut rows = labeller.by_ancestors(rows, &mut stacks);

@@ -9,10 +9,9 @@ use recrep_format::feature::{
     Version,
 };
 
-use super::setup::shows_inlined;
 use crate::pprof::{EventFacts, Facts};
 use crate::query::SymbolOptions;
-use crate::samples::Session;
+use crate::samples::{Session, shows_inlined};
 use crate::symbols::Resolver;
 
 /// Facts about a recording, and when it began.

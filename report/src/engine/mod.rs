@@ -1,23 +1,26 @@
 //! Answers queries: from inputs to a profile.
 //!
 //! ```text
-//!   Input ─► Session ─► Scan (all cores) ─► Labeller ─► Profile
-//!            setup      samples to keys     naming      of all inputs
-//!              └─ fetching (debuginfod, on request)
+//!   report ─► gather ─► counted: Session ─► Scan ─► Tally ─► Labeller ─► Profile
+//!             inputs             opened     how     counted  named       of all inputs
+//!                └─ fetching (debuginfod, on request)
 //! ```
 
 mod ancestors;
+mod checks;
 pub(crate) mod counted;
 pub(crate) mod counts;
 mod cumulated;
+pub(crate) mod described;
 pub(crate) mod facts;
 pub(crate) mod fetching;
+pub(crate) mod gather;
+mod input_profile;
 mod labeller;
 mod labels;
 mod module_uses;
 pub(crate) mod multiplexed;
 pub(crate) mod report;
-mod setup;
 pub(crate) mod signs;
 pub(crate) mod unmatched;
 

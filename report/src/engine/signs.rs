@@ -10,7 +10,6 @@ use recrep_format::attr::AttrEntry;
 use rustc_hash::FxHashMap;
 
 use super::labeller::{Labeller, frame_at};
-use super::setup::are_calls;
 use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
 use crate::count::metrics::share;
@@ -18,7 +17,7 @@ use crate::profile::user_stacks::{
     BrokenStacks, ProgramStacks, StackKind, StackSource, UserStacks,
 };
 use crate::query::{End, Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
-use crate::samples::Session;
+use crate::samples::{Session, are_hardware_calls};
 use crate::symbols::Module;
 use crate::timeline::{CommRef, ThreadRef};
 
@@ -92,7 +91,7 @@ pub(crate) struct UserChains {
 
 impl UserChains {
     fn of(session: &Session<'_>) -> Self {
-        let source = if are_calls(session) {
+        let source = if are_hardware_calls(session) {
             StackSource::CallStack
         } else if session.samples_have(SampleType::STACK_USER) {
             StackSource::Copies
@@ -227,7 +226,7 @@ impl Labeller<'_> {
             },
         });
         // Few frames are outermost ones.
-        let mut known = FxHashMap::<u32, Entry>::default();
+        let mut known = FxHashMap::<u32, SignEntry>::default();
         let mut entry = |number: Option<u32>| {
             let frame = stacks.frame(number?)?;
             Some(*known.entry(number?).or_insert_with(|| self.entry(frame)))
@@ -256,9 +255,9 @@ impl Labeller<'_> {
             };
             let samples = rows.count(row).samples;
             let is_whole = match (first, second) {
-                (None | Some(Entry::NotUser), _) => continue,
-                (Some(Entry::Named), _) | (_, Some(Entry::Named)) => true,
-                (Some(Entry::OfRuntime), Some(_)) => true,
+                (None | Some(SignEntry::NotUser), _) => continue,
+                (Some(SignEntry::Named), _) | (_, Some(SignEntry::Named)) => true,
+                (Some(SignEntry::OfRuntime), Some(_)) => true,
                 _ => false,
             };
             let broken = if is_whole { 0 } else { samples };
@@ -338,18 +337,18 @@ impl Labeller<'_> {
     }
 
     /// Returns what a frame is for a stack that begins with it.
-    fn entry(&self, frame: &Frame) -> Entry {
+    fn entry(&self, frame: &Frame) -> SignEntry {
         /// CPU mode of user code.
         const USER: u8 = 2;
         if frame.end.cpu_mode != USER {
-            return Entry::NotUser;
+            return SignEntry::NotUser;
         }
         match self.function_text(frame).filter(|_| !self.is_inferred(frame)) {
-            Some(name) if is_entry(&name) => Entry::Named,
-            Some(_) => Entry::No,
+            Some(name) if is_entry(&name) => SignEntry::Named,
+            Some(_) => SignEntry::No,
             None => match self.module(frame.module.into()) {
-                Some(module) if is_of_runtime(&module.name()) => Entry::OfRuntime,
-                _ => Entry::No,
+                Some(module) if is_of_runtime(&module.name()) => SignEntry::OfRuntime,
+                _ => SignEntry::No,
             },
         }
     }
@@ -380,7 +379,7 @@ fn heaviest(programs: &ProgramStacks, all: UserStacks) -> String {
 
 /// Whether a stack can begin with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum SignEntry {
     /// It is not in user code.
     NotUser,
     /// A function at which stacks begin.

@@ -4,7 +4,7 @@
 //! This reads the samples again. It happens where nothing passed, and where a list names several
 //! values.
 
-use crate::engine::counted::{Names, Purpose, histogram, profile_events};
+use crate::engine::counted::{NameSources, Purpose, histogram, profile_events};
 use crate::profile::Profile;
 use crate::profile::names::SharedNames;
 use crate::query::word_text::cpu_number;
@@ -17,7 +17,7 @@ use crate::table::{self, EventTable, Row};
 
 /// The samples of a file, with what their names depend on.
 #[derive(Clone, Copy)]
-pub(crate) struct Recorded<'s> {
+pub(crate) struct RecordedSamples<'s> {
     pub(crate) session: &'s Session<'s>,
     pub(crate) resolver: &'s Resolver,
     pub(crate) symbol_sources: &'s SymbolOptions,
@@ -29,7 +29,7 @@ pub(crate) struct Recorded<'s> {
 pub(crate) fn filter_values(
     filters: &Filters,
     nothing_passed: bool,
-    recorded: Recorded<'_>,
+    recorded: RecordedSamples<'_>,
 ) -> Result<Vec<FilterValues>, KeyError> {
     let mut all = FilterValues::all(filters);
     for filter in &mut all {
@@ -41,7 +41,7 @@ pub(crate) fn filter_values(
     Ok(all)
 }
 
-impl Recorded<'_> {
+impl RecordedSamples<'_> {
     /// Sets the values of a filter that are missing, and those that samples have.
     fn look_up(self, filter: &mut FilterValues, filters: &Filters) -> Result<(), KeyError> {
         let by = filter.by;
@@ -116,7 +116,7 @@ impl Recorded<'_> {
     fn profile(self, query: &Query) -> Result<Profile, KeyError> {
         let shared = SharedNames::default();
         let mut profile = Profile::of_events(profile_events(self.session, query.mode));
-        let names = Names { resolver: self.resolver, shared: &shared };
+        let names = NameSources { resolver: self.resolver, shared: &shared };
         histogram(&mut profile, query, self.session, names, Purpose::Rows)?;
         profile.names = shared.into_names();
         profile.settle();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::lists::Names;
 use super::times::Times;
+use super::warning::Warning;
 
 /// Filters that commands have which print samples as well as those which count them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,8 +47,27 @@ impl Filters {
         self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
 
+    /// Returns a warning for each name that no event of the inputs has.
+    pub(crate) fn unknown_events(&self, events: &[&str]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for wanted in self.events.iter().flatten() {
+            if !events.is_empty() && !events.iter().any(|event| is_named(event, wanted)) {
+                let events = events.join(", ");
+                let message =
+                    format!("--event: no event is named `{wanted}`; events of the input: {events}");
+                warnings.push(Warning::new("unknown-event", message));
+            }
+        }
+        warnings
+    }
+
     /// Returns whether a filter needs the threads of samples.
     pub(crate) fn by_task(&self) -> bool {
         self.samples.pids.is_some() || self.samples.tids.is_some() || self.samples.comms.is_some()
     }
+}
+
+/// Returns whether an event is the one that a user named, with or without its modifiers.
+pub(crate) fn is_named(event: &str, wanted: &str) -> bool {
+    event == wanted || event.split_once(':').is_some_and(|(bare, _)| bare == wanted)
 }

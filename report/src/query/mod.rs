@@ -21,7 +21,7 @@ pub(crate) mod word_text;
 pub(crate) use by::By;
 pub(crate) use column::{Column, KeyError, Number, TableColumn, TraceColumn};
 pub(crate) use filter_values::{FilterBy, FilterValues};
-pub(crate) use filters::{Filters, SampleFilters};
+pub(crate) use filters::{Filters, SampleFilters, is_named};
 pub(crate) use graph::{FrameKey, Graph, Shape};
 pub(crate) use key::{CacheLine, End, Field, INS_LAT, Key, KeyAddress, Meta, NO_KEY, STAGE};
 pub(crate) use lists::UsageError;

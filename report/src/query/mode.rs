@@ -1,5 +1,6 @@
 //! What is read, what is counted, and what is printed.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// An input as the command line names it.
@@ -65,6 +66,11 @@ impl Mode {
             Self::Wall => Some("wall"),
             _ => None,
         }
+    }
+
+    /// Returns the names of the events that are counted: those of the file, or the mode's own.
+    pub(crate) fn event_names(self, of_file: &[String]) -> Cow<'_, [String]> {
+        self.event().map_or(Cow::Borrowed(of_file), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
     /// Returns the default sort keys: perf's, as far as they are supported.

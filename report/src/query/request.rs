@@ -188,6 +188,15 @@ impl Query {
             .map(|column| column.typed.as_str())
     }
 
+    /// Returns the first column that was typed as a bare word and is no known key: it may be a
+    /// field of a tracepoint.
+    pub(crate) fn bare_word(&self) -> Option<&str> {
+        let is_bare = |column: &&Column| {
+            matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.')
+        };
+        self.columns.iter().find(is_bare).map(|column| column.typed.as_str())
+    }
+
     /// Returns the tracepoint columns.
     pub fn trace_columns(&self) -> Vec<(SortKey, TraceColumn)> {
         self.columns.iter().filter_map(|column| column.trace_column(self.raw_trace)).collect()

@@ -18,6 +18,7 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{Body, IdIndexEntry, RawRecord, Sample, SampleFields};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::session::Session;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 
@@ -28,8 +29,27 @@ const EXAMINED: usize = 1 << 18;
 /// CPU's.
 const FOLLOWING: usize = 8;
 
+/// What is known of the counters that samples read, by event.
+#[derive(Debug)]
+pub(crate) struct CounterTraits {
+    /// Whether threads have their own values.
+    pub by_thread: Vec<bool>,
+    /// Whether increments of the values are scaled to the time that the counter was enabled.
+    pub scales: Vec<bool>,
+}
+
+impl CounterTraits {
+    pub(crate) fn read(session: &Session<'_>) -> Self {
+        let (attrs, side_band) = (&session.file.attrs, &session.split.side_band);
+        Self {
+            by_thread: counted_by_thread(attrs, side_band, &session.split.pieces),
+            scales: scaled(attrs, side_band),
+        }
+    }
+}
+
 /// Returns whether each event's values in samples are counted by each thread.
-pub(crate) fn counted_by_thread(
+fn counted_by_thread(
     attrs: &AttrTable,
     side_band: &[RawRecord<'_>],
     pieces: &[Piece<'_>],
@@ -61,7 +81,7 @@ pub(crate) fn counted_by_thread(
 /// A counter of a thread on one CPU is also enabled while the thread runs on another one, so its
 /// times do not tell when it was multiplexed. Where ID_INDEX does not say what counters are of,
 /// only those that are their event's only one are sure.
-pub(crate) fn scaled(attrs: &AttrTable, side_band: &[RawRecord<'_>]) -> Vec<bool> {
+fn scaled(attrs: &AttrTable, side_band: &[RawRecord<'_>]) -> Vec<bool> {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let is_alone = attrs
         .entries()

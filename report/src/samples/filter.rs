@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use recrep_format::record::Sample;
 
-use super::session::{Session, is_named};
-use crate::query::{Interval, SampleFilters, Times};
+use super::session::Session;
+use crate::query::{Interval, SampleFilters, Times, is_named};
 use crate::symbols::Module;
 use crate::timeline::{CommRef, ModuleId, Task};
 
@@ -25,6 +25,9 @@ pub(crate) struct SampleFilter<'f> {
     pub socket: Option<HashSet<u32>>,
     /// Selected time intervals; `None` without a filter by time.
     pub times: Option<Vec<Interval>>,
+    /// `true` if what has no CPU passes the filter by CPU, and what has no time counts as the last:
+    /// as in `perf script`, not in `perf report`.
+    pub takes_unknown: bool,
 }
 
 impl<'f> SampleFilter<'f> {
@@ -56,13 +59,14 @@ impl<'f> SampleFilter<'f> {
             };
             times.intervals(first, last)
         });
-        Self { filters, comms, events, modules, socket, times }
+        Self { filters, comms, events, modules, socket, times, takes_unknown: false }
     }
 
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
     pub(crate) fn takes_time(&self, time: Option<u64>) -> bool {
         let Some(times) = &self.times else { return true };
+        let time = time.or(self.takes_unknown.then_some(u64::MAX));
         time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
     }
 
@@ -86,14 +90,20 @@ impl<'f> SampleFilter<'f> {
         self.events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
     }
 
+    /// Returns whether what happened on this CPU passes the filter by CPU.
+    #[inline]
+    pub(crate) fn counts_cpu(&self, cpu: impl FnOnce() -> Option<u32>) -> bool {
+        let Some(wanted) = &self.filters.cpus else { return true };
+        match cpu().filter(|cpu| *cpu != u32::MAX) {
+            Some(cpu) => wanted.contains(&cpu),
+            None => self.takes_unknown,
+        }
+    }
+
     /// Returns whether a sample counts at all, of whichever event: by CPU and by time.
     #[inline]
     pub(crate) fn counts_sample(&self, sample: &Sample<'_, '_>) -> bool {
-        self.filters
-            .cpus
-            .as_ref()
-            .is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
-            && (self.times.is_none() || self.takes_time(sample.time()))
+        self.counts_cpu(|| sample.cpu()) && (self.times.is_none() || self.takes_time(sample.time()))
     }
 
     /// Returns whether any filter may leave out samples ([`SampleFilter::counts`]).
@@ -103,8 +113,7 @@ impl<'f> SampleFilter<'f> {
 
     /// Returns whether time from this moment on, after running on this CPU, counts at all.
     pub(crate) fn counts_time(&self, cpu: Option<u32>, time: u64) -> bool {
-        self.filters.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
-            && self.takes_time(Some(time))
+        self.counts_cpu(|| cpu) && self.takes_time(Some(time))
     }
 
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.

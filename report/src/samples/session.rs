@@ -7,10 +7,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use recrep_console::units;
 use recrep_format::abi::SampleType;
 use recrep_format::feature::{SampleTime, SimpleperfInitMap};
-use recrep_format::read::{self, File, Frames};
+use recrep_format::read::{File, Frames};
 use recrep_format::record::RawRecord;
 
 use super::pass::{PieceWorker, by_piece, for_each_sample};
@@ -19,7 +18,7 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::{OpenedInput, Streams};
 use crate::input::unpack::UnpackBuffer;
-use crate::query::{Mode, Steps, TimeSteps, Warning};
+use crate::query::{Mode, Steps, TimeSteps};
 use crate::symbols::{Functions, Resolver};
 use crate::terminal::progress;
 use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
@@ -43,7 +42,7 @@ pub(crate) struct Session<'f> {
     pub events: Vec<String>,
     /// Times of threads off and on their CPUs, if they are counted.
     pub off_cpu: Option<OffCpu>,
-    streams: &'f Streams<'f>,
+    pub(super) streams: &'f Streams<'f>,
 }
 
 impl<'f> Session<'f> {
@@ -76,13 +75,6 @@ impl<'f> Session<'f> {
         let events = entries.map(|entry| entry.event_name().into_owned()).collect();
         drop(records);
         Self { input, file, split, clock, side_band, timeline, events, off_cpu, streams }
-    }
-
-    /// Returns the names of the events that are counted in a mode: those of the file, or the mode's
-    /// own.
-    pub(crate) fn events_of(&self, mode: Mode) -> Cow<'_, [String]> {
-        mode.event()
-            .map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
     /// Returns a finder of functions in the modules of the file.
@@ -128,65 +120,6 @@ impl<'f> Session<'f> {
     pub(crate) fn samples_have(&self, fields: SampleType) -> bool {
         self.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
     }
-
-    /// Returns whether the file is complete: its recorder finished it, and it was not truncated
-    /// since.
-    pub(crate) fn is_complete(&self) -> bool {
-        let file = self.file;
-        let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
-        // A recorder writes the data's size and the features last.
-        let ended =
-            file.mode == read::Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
-        let torn = self.input.torn().is_some();
-        ended
-            && !mended
-            && !torn
-            && self.split.damage.is_empty()
-            && self.streams.unpacking().next().is_none()
-    }
-
-    /// Returns warnings about the file's defects.
-    pub(crate) fn warnings(&self) -> Vec<Warning> {
-        let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
-        let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));
-        let ends = self.streams.unpacking().chain(damage);
-        all.extend(ends.map(|w| Warning {
-            message: format!("{}; records before it are reported", w.message),
-            ..w
-        }));
-        if let Some((count, first)) = &self.side_band.malformed {
-            let message = format!(
-                "{count} records do not match their type's layout and are left out; the first: {}",
-                first.kind
-            );
-            let offset = Some(first.offset);
-            all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
-        }
-        if let Some(reason) = self.input.torn() {
-            all.push(Warning::new("truncated", reason));
-        }
-        if let Some(error) = &self.side_band.torn_symbols {
-            let message =
-                format!("the names of functions in the file are not all used: {}", error.kind);
-            all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
-        }
-        if self.side_band.aux_bytes > 0 {
-            let size = units::bytes(self.side_band.aux_bytes);
-            let message =
-                format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
-            all.push(Warning::new("aux-not-decoded", message));
-        }
-        let truncated = "records of AUX trace are truncated: the trace lacks what came after \
-                         (larger AUX buffers may help)";
-        all.extend(Warning::counted(self.side_band.aux_truncated, "aux-truncated", truncated));
-        if self.file.attrs.entries().is_empty() {
-            all.push(Warning::new(
-                "no-events",
-                "the file describes no events, so its samples cannot be read",
-            ));
-        }
-        all
-    }
 }
 
 /// The earliest and the latest time of the samples that one worker read.
@@ -218,9 +151,4 @@ fn with_earlier<'r, 'a>(
     // From offset 0 on: what has no time comes before all other records.
     let earlier = Frames::new(records, 0, file.endian).map_while(Result::ok);
     earlier.chain(side_band.iter().copied()).collect()
-}
-
-/// Returns whether an event is the one that a user named, with or without its modifiers.
-pub(crate) fn is_named(event: &str, wanted: &str) -> bool {
-    event == wanted || event.split_once(':').is_some_and(|(bare, _)| bare == wanted)
 }

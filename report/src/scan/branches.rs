@@ -21,13 +21,13 @@ impl Worker<'_> {
         stack: &BranchStack<'_>,
         is_read: bool,
     ) {
-        let (mode, layout) = (self.scan.query.mode, self.scan.layout);
+        let (mode, layout) = (self.scan.query.mode, &self.scan.layout);
         let has_external = layout.has(Field::External);
         let context = found.map(|at| {
             layout.pack(key, &mut self.packed);
             let epoch = match guest {
                 Some(mode) => SpaceEpoch::of_guest(mode),
-                None => self.chains.finder.epoch(at.space, at.moment),
+                None => self.chains.reader.finder.epoch(at.space, at.moment),
             };
             self.recent.context(&self.packed, epoch)
         });
@@ -71,7 +71,7 @@ impl Worker<'_> {
         found: SampleContext,
         branch: &Branch,
     ) -> Key {
-        let (layout, mut key) = (self.scan.layout, *key);
+        let (layout, mut key) = (&self.scan.layout, *key);
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         if layout.has(Field::Module) {
             let to = self.code(guest, found, branch.to);

@@ -7,17 +7,18 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::task::Scan;
 use crate::callchain::{
-    ChainLimit, ChainOrigin, ChainRef, ChainSources, FrameFinder, History, RecordedChains, callers,
+    ChainLimit, ChainOrigin, ChainRef, ChainSources, History, RecordedChains, callers,
     context_marker, is_sound,
 };
 use crate::query::MAX_STACK;
+use crate::samples::ChainReader;
 use crate::timeline::{Moment, SampleContext, StandIn};
 
 /// Finds the callchains of one worker's samples.
 pub(super) struct ChainCounter<'f> {
-    /// Distinct frames, and distinct lists of callers.
-    pub(super) finder: FrameFinder<'f>,
-    pub(super) sources: ChainSources<'f>,
+    pub(super) reader: ChainReader<'f>,
+    /// `true` if sampled instructions stay in their callchains: keys hold their functions, which do
+    /// not give inlined functions or addresses.
     whole: bool,
     /// `true` if each chain begins with the sampled instruction.
     begins: bool,
@@ -25,24 +26,19 @@ pub(super) struct ChainCounter<'f> {
     most: usize,
     /// `Some` if branches precede the callers (`--branch-history`).
     history: Option<History>,
-    words: Vec<u64>,
     /// Number of samples whose record ends within the chain.
     pub(super) torn: u64,
 }
 
 impl<'f> ChainCounter<'f> {
-    pub(super) fn new(scan: &Scan<'f>) -> Self {
-        let Scan { timeline, recorded, unwinding, early, whole, placed, checks, .. } = *scan;
-        let chains = &scan.query.chains;
+    pub(super) fn new(scan: &'f Scan<'f>) -> Self {
+        let (chains, most) = (&scan.query.chains, scan.chains.most);
         Self {
-            // Inlined functions and positions are found by address, later.
-            finder: FrameFinder::new(timeline, placed, early, !whole, checks),
-            sources: ChainSources::new(recorded, unwinding, chains.as_recorded),
-            whole,
+            reader: scan.chains.reader(),
+            whole: !scan.chains.names_callers,
             begins: scan.query.needs.addresses,
-            most: recorded.most.frames.min(MAX_STACK),
-            history: chains.branches.then(|| History::new(recorded.most, chains.shows_branches())),
-            words: Vec::new(),
+            most: most.frames.min(MAX_STACK),
+            history: chains.branches.then(|| History::new(most, chains.shows_branches())),
             torn: 0,
         }
     }
@@ -57,13 +53,13 @@ impl<'f> ChainCounter<'f> {
         at: SampleContext,
         stand_in: Option<StandIn>,
     ) -> u64 {
-        self.words.clear();
-        let words = &mut self.words;
+        let ChainReader { sources, words, .. } = &mut self.reader;
+        words.clear();
         let found = match &mut self.history {
             Some(history) if origin != ChainOrigin::Calls => {
-                with_history(history, &mut self.sources, sample, origin, at, words)
+                with_history(history, sources, sample, origin, at, words)
             }
-            _ => self.sources.chain(sample, origin, at, words),
+            _ => sources.chain(sample, origin, at, words),
         };
         if found.is_err() {
             self.torn += 1;
@@ -71,7 +67,7 @@ impl<'f> ChainCounter<'f> {
         }
         // Of branches and callers, none are next to each other for certain.
         if origin == ChainOrigin::Recorded && self.history.is_none() {
-            self.finder.check(at, self.most, &mut self.words);
+            self.reader.finder.check(at, self.most, &mut self.reader.words);
         }
         match stand_in {
             Some(frame) => self.standing_in(frame, at),
@@ -81,13 +77,13 @@ impl<'f> ChainCounter<'f> {
 
     /// Returns the chain of a frame without callers that stands in for a stack.
     pub(super) fn alone(&mut self, frame: StandIn, at: Moment) -> u64 {
-        self.words.clear();
+        self.reader.words.clear();
         self.standing_in(frame, SampleContext { space: None, moment: at })
     }
 
     /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
     fn standing_in(&mut self, frame: StandIn, at: SampleContext) -> u64 {
-        self.words.splice(0..0, [context::KERNEL, frame.address]);
+        self.reader.words.splice(0..0, [context::KERNEL, frame.address]);
         self.numbered(CpuMode::Kernel, Some(frame.address), at)
     }
 
@@ -95,18 +91,18 @@ impl<'f> ChainCounter<'f> {
     /// stay in their chains.
     #[inline]
     fn numbered(&mut self, mode: CpuMode, ip: Option<u64>, at: SampleContext) -> u64 {
+        let ChainReader { finder, words, .. } = &mut self.reader;
         if self.begins
             && let Some(ip) = ip
-            && callers(mode, Some(ip), &mut self.words.clone()).is_none()
+            && callers(mode, Some(ip), &mut words.clone()).is_none()
         {
-            self.words.splice(0..0, [context_marker(mode), ip]);
+            words.splice(0..0, [context_marker(mode), ip]);
         }
         let stays = self.whole || self.history.is_some();
-        let left = if stays { None } else { callers(mode, ip, &mut self.words) };
-        let len = self.words.len();
-        let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
-        ChainRef { callers: self.finder.chain(at.space, at.moment, words), own: left.is_some() }
-            .pack()
+        let left = if stays { None } else { callers(mode, ip, words) };
+        let len = words.len();
+        let words = words.get(len - left.unwrap_or(len)..).unwrap_or_default();
+        ChainRef { callers: finder.chain(at.space, at.moment, words), own: left.is_some() }.pack()
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct EventTraits {
 pub(super) const WIDEST: usize = 4;
 
 /// A field as it was recorded.
-pub(super) type Recorded = [u8; 8];
+pub(super) type RecordedField = [u8; 8];
 
 /// What samples that are counted the short way need.
 pub(super) struct Short<'s> {
@@ -55,7 +55,7 @@ pub(super) struct KnownEvent<'s> {
     pub(super) event: EventTraits,
     pub(super) layout: &'s SampleLayout,
     /// Its id, as recorded.
-    pub(super) id: Option<Recorded>,
+    pub(super) id: Option<RecordedField>,
     pub(super) id_at: Slot,
     /// Not there if keys do not depend on the thread.
     pub(super) task: Slot,
@@ -69,10 +69,10 @@ pub(super) struct KnownEvent<'s> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deciding {
     /// pid and tid, as recorded.
-    pub(super) task: Option<Recorded>,
+    pub(super) task: Option<RecordedField>,
     pub(super) event: u16,
     pub(super) mode: CpuMode,
-    pub(super) cpu: Option<Recorded>,
+    pub(super) cpu: Option<RecordedField>,
 }
 
 /// What the keys of consecutive samples have in common, as long as nothing that decides it changes.
@@ -97,7 +97,7 @@ impl Short<'_> {
         let has_places = scan.filter.modules.is_some() || scan.filter.socket.is_some();
         let is_all =
             own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
-        let is_walked = scan.off_cpu.is_some() || scan.layout.last.is_some();
+        let is_walked = scan.session.off_cpu.is_some() || scan.layout.last.is_some();
         let [ip, frame] = [ip, frame]
             .map(|of| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 }));
         let is_possible = is_all && !has_places && !is_walked && layout.len() <= WIDEST;

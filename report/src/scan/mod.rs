@@ -24,4 +24,4 @@ mod task;
 mod worker;
 
 pub(crate) use run::{Naming, Scanned};
-pub(crate) use task::{Dropped, Scan};
+pub(crate) use task::{Dropped, Scan, ThreadTables};

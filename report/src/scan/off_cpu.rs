@@ -34,9 +34,7 @@ impl Worker<'_> {
                 }
             }
             Role::Clock | Role::Cycles => {
-                let Some((share, unsampled)) = off_cpu.run(tid, time, point.offset) else {
-                    return;
-                };
+                let Some((share, unsampled)) = off_cpu.run(tid, time, point.offset) else { return };
                 if self.scan.query.mode == Mode::Wall {
                     let length = if role == Role::Clock {
                         sample.period().unwrap_or(event.period)
@@ -54,7 +52,7 @@ impl Worker<'_> {
 
     /// Counts the times that have no sample of their own and no CPU sample of their thread before.
     pub(super) fn times_before_samples(&mut self) {
-        let Some(off_cpu) = self.scan.off_cpu else { return };
+        let Some(off_cpu) = self.scan.session.off_cpu.as_ref() else { return };
         for (pid, tid, all) in off_cpu.before_samples() {
             for unsampled in all {
                 let point = Point {
@@ -126,7 +124,7 @@ impl Worker<'_> {
             match sample {
                 Some((event, sample)) => {
                     // The addresses are those of its own moment.
-                    let at = self.scan.clock.moment(nearest.time, nearest.offset);
+                    let at = self.clock.moment(nearest.time, nearest.offset);
                     let (task, _) = self.task(nearest.pid, nearest.tid, at);
                     let own = SampleContext { space: task.space, moment: at };
                     *Field::Chain.of_mut(&mut key) =

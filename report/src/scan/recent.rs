@@ -21,7 +21,7 @@ const CONTEXTS: u32 = 1 << 12;
 /// Rows of recent branches.
 #[derive(Debug, Default)]
 pub(super) struct RecentBranches {
-    slots: Vec<Slot>,
+    slots: Vec<BranchSlot>,
     /// Packed keys of the slots' rows.
     keys: Vec<u64>,
     width: usize,
@@ -48,7 +48,7 @@ pub(super) struct Branch {
 
 /// A branch and the number of times that it was taken since it was put here.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct BranchSlot {
     branch: Branch,
     taken: u64,
 }
@@ -115,11 +115,11 @@ impl RecentBranches {
         key: &[u64],
         histogram: &mut Histogram,
     ) {
-        self.slots.resize(SLOTS, Slot::default());
+        self.slots.resize(SLOTS, BranchSlot::default());
         self.keys.resize(SLOTS * self.width, 0);
         self.settle_one(place, histogram);
         if let Some(slot) = self.slots.get_mut(place) {
-            *slot = Slot { branch, taken: 0 };
+            *slot = BranchSlot { branch, taken: 0 };
         }
         for (have, word) in self.keys.iter_mut().skip(place * self.width).zip(key) {
             *have = *word;

@@ -14,7 +14,6 @@ use recrep_format::layout::Slot;
 use recrep_format::record::{FixedFields, RawRecord, Sample};
 
 use super::common::{Common, Deciding, EventTraits, KnownEvent, Short, WIDEST};
-use super::task::Scan;
 use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, NO_KEY};
@@ -29,7 +28,7 @@ impl<'s> Worker<'s> {
         short: &mut Short<'s>,
         raw: RawRecord<'_>,
     ) -> bool {
-        let Scan { attrs, clock, filter, .. } = *self.scan;
+        let (attrs, clock, filter) = (self.attrs, self.clock, &self.scan.filter);
         let fields = FixedFields::of(raw.bytes, attrs.endian());
         if short.event.as_ref().is_none_or(|known| fields.recorded(known.id_at) != known.id) {
             short.event = self.known_event(raw);
@@ -59,7 +58,7 @@ impl<'s> Worker<'s> {
         let ip = fields.number(layout.ip).unwrap_or(0);
         let at = || clock.moment(Some(time), raw.offset);
         let frame = if self.layout.has(Field::Frame) {
-            self.chains.finder.named(sampled, ip, at)
+            self.chains.reader.finder.named(sampled, ip, at)
         } else {
             0
         };
@@ -84,14 +83,14 @@ impl<'s> Worker<'s> {
     /// counted the long way.
     #[inline(never)]
     fn known_event(&self, raw: RawRecord<'_>) -> Option<KnownEvent<'s>> {
-        let attrs = self.scan.attrs;
+        let attrs = self.attrs;
         let index = attrs.event_of(&raw)?;
         let (event, layout) = (*self.events.get(index.0)?, attrs.sample_layout(index)?);
         let id_at = layout.event_id();
         let id = FixedFields::of(raw.bytes, attrs.endian()).recorded(id_at);
-        let task = if self.scan.has_tasks { layout.tid } else { Slot::NONE };
+        let task = if self.scan.threads.has_tasks { layout.tid } else { Slot::NONE };
         let cpu = if self.layout.cpu { layout.cpu } else { Slot::NONE };
-        let samples = if self.scan.are_sums { layout.stream_id } else { Slot::NONE };
+        let samples = if self.are_sums { layout.stream_id } else { Slot::NONE };
         (!event.reads).then_some(KnownEvent { index, event, layout, id, id_at, task, cpu, samples })
     }
 
@@ -106,7 +105,7 @@ impl<'s> Worker<'s> {
         before: Option<Common>,
     ) -> Option<Common> {
         let point = Point::of(sample);
-        let at = self.scan.clock.moment(point.time, point.offset);
+        let at = self.clock.moment(point.time, point.offset);
         if let Some(common) =
             before.filter(|before| before.of == of && before.moments.contains(&at))
         {
@@ -118,12 +117,12 @@ impl<'s> Worker<'s> {
             *field.of_mut(&mut key) = 0;
         }
         self.layout.pack(&key, &mut words);
-        let (sampled, mut moments) = self.chains.finder.sampled(of.mode, space, at);
-        if self.scan.has_tasks {
-            let (span, _) = self.spans.get(self.scan.timeline, point.pid, point.tid, at, |_| true);
+        let (sampled, mut moments) = self.chains.reader.finder.sampled(of.mode, space, at);
+        if self.scan.threads.has_tasks {
+            let (span, _) = self.tasks.span(point.pid, point.tid, at);
             moments = moments.start.max(span.moments.start)..moments.end.min(span.moments.end);
         }
-        let times = self.scan.clock.times_within(&moments);
+        let times = self.clock.times_within(&moments);
         Some(Common { of, moments, times, sampled, words })
     }
 }

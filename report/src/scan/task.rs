@@ -2,61 +2,56 @@
 
 use recrep_format::attr::AttrTable;
 
-use crate::callchain::{ChainChecks, ChainEnds, FrameFields, RecordedChains, StackUnwinder};
+use crate::callchain::ChainEnds;
 use crate::count::Layout;
 use crate::query::{Field, Query, Steps};
-use crate::samples::SampleFilter;
-use crate::symbols::Functions;
-use crate::timeline::{Clock, Groups, OffCpu, Timeline};
+use crate::samples::{ChainSetup, CounterTraits, SampleFilter, Session};
+use crate::timeline::{Clock, Groups, Timeline};
 use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.
-#[derive(Clone, Copy)]
 pub(crate) struct Scan<'f> {
-    pub attrs: &'f AttrTable,
-    pub clock: &'f Clock<'f>,
+    pub session: &'f Session<'f>,
+    pub query: &'f Query,
+    pub layout: Layout,
+    pub filter: SampleFilter<'f>,
+    pub threads: ThreadTables<'f>,
+    pub counters: CounterTraits,
+    /// Callchains. Their `functions` replace addresses while samples are counted, unless the query
+    /// needs source lines or offsets in functions.
+    pub chains: ChainSetup<'f>,
+    /// Tracepoint columns, if any are requested.
+    pub traced: Option<Traced<'f>>,
+    /// Steps in which times are counted.
+    pub steps: Steps,
+}
+
+/// What the threads of samples are looked up in.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadTables<'f> {
     pub timeline: &'f Timeline,
     /// `true` if threads and mappings are looked up there.
     pub has_tasks: bool,
-    /// `true` if each record of a sample stands for several ones; STREAM_ID is their number.
-    pub are_sums: bool,
-    pub query: &'f Query,
-    pub layout: &'f Layout,
-    /// Steps in which times are counted.
-    pub steps: Steps,
-    pub filter: &'f SampleFilter<'f>,
-    /// Whether threads have their own values of the counters that samples read, for each event.
-    pub by_thread: &'f [bool],
-    /// Whether these values are scaled to the time that the counters were enabled, for each event.
-    pub scales: &'f [bool],
     /// CPU sockets, cgroups and cgroup namespaces; empty if the query needs none.
     pub groups: &'f Groups,
-    /// Times of threads, if they are counted in place of the samples.
-    pub off_cpu: Option<&'f OffCpu>,
-    /// Tracepoint columns, if any are requested.
-    pub traced: Option<&'f Traced<'f>>,
-    pub module_count: usize,
-    pub recorded: RecordedChains<'f>,
-    pub unwinding: Option<&'f StackUnwinder<'f>>,
-    /// Checks of recorded callchains.
-    pub checks: Option<ChainChecks<'f>>,
-    /// Fields that distinguish frames.
-    pub placed: FrameFields,
-    /// `true` if sampled instructions stay in their callchains.
-    pub whole: bool,
-    /// Functions that replace addresses while samples are counted; `None` if the query needs source
-    /// lines or offsets in functions.
-    pub early: Option<&'f Functions<'f>>,
 }
 
-impl Scan<'_> {
+impl<'f> Scan<'f> {
+    pub(super) fn attrs(&self) -> &'f AttrTable {
+        &self.session.file.attrs
+    }
+
+    pub(super) fn clock(&self) -> &'f Clock<'f> {
+        &self.session.clock
+    }
+
     /// Returns the layout of the keys that workers count: with a frame where functions replace
     /// addresses, unless keys have a recorded address and frames do not.
     pub(super) fn counted(&self) -> Layout {
-        let layout = self.layout;
-        let is_early = self.early.is_some() && !self.query.mode.is_of_branches();
+        let layout = &self.layout;
+        let is_early = self.chains.functions.is_some() && !self.query.mode.is_of_branches();
         let has_ip = layout.has(Field::Ip);
-        let has_own_ip = has_ip && !self.placed.ip;
+        let has_own_ip = has_ip && !self.chains.fields.ip;
         let has_frame = layout.has(Field::Chain) || layout.has(Field::Address) && !has_ip;
         if is_early && has_frame && !has_own_ip { layout.by_frame() } else { layout.clone() }
     }

@@ -1,7 +1,7 @@
 //! One worker: turns samples into keys and counts them.
 
 use recrep_format::abi::{CpuMode, DataSrc, ReadFormat, SampleType, Weight, WeightParts};
-use recrep_format::attr::AttrIndex;
+use recrep_format::attr::{AttrIndex, AttrTable};
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
@@ -17,13 +17,17 @@ use crate::count::{
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::{CacheLine, End, Field, Key, Meta, Mode, NO_KEY};
-use crate::samples::{PieceWorker, for_each_sample};
-use crate::timeline::{ModuleId, Moment, RecentSpans, SampleContext, Task, ThreadRef};
+use crate::samples::{PieceWorker, TaskFinder, for_each_sample};
+use crate::timeline::{Clock, ModuleId, Moment, SampleContext, Task, ThreadRef};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.
 pub(super) struct Worker<'s> {
     pub(super) scan: &'s Scan<'s>,
+    pub(super) attrs: &'s AttrTable,
+    pub(super) clock: &'s Clock<'s>,
+    /// `true` if each record of a sample stands for several ones; STREAM_ID is their number.
+    pub(super) are_sums: bool,
     /// Layout of the keys that are counted.
     pub(super) layout: Layout,
     /// Counted samples.
@@ -34,8 +38,8 @@ pub(super) struct Worker<'s> {
     pub(super) dropped: Dropped,
     /// Number of addresses that were looked up in each module.
     pub(super) hits: Vec<u64>,
-    /// States of recent threads, and whether the filters select them.
-    pub(super) spans: RecentSpans<bool>,
+    /// Threads, and whether the filters select them.
+    pub(super) tasks: TaskFinder<'s>,
     /// Numbers of tracepoint payloads that were seen.
     pub(super) seen: PayloadTexts,
     /// Callchains of the samples.
@@ -98,12 +102,13 @@ impl Point {
 impl<'s> Worker<'s> {
     /// Creates a worker that has counted nothing yet.
     pub(super) fn new(scan: &'s Scan<'s>) -> Self {
-        let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| EventTraits {
+        let attrs = scan.attrs();
+        let events = attrs.entries().iter().enumerate().map(|(number, entry)| EventTraits {
             number: u16::try_from(number).unwrap_or(u16::MAX),
             period: entry.attr.sample_period,
             reads: entry.attr.sample_type.contains(SampleType::READ),
-            by_thread: scan.by_thread.get(number) == Some(&true),
-            scales: scan.scales.get(number) == Some(&true),
+            by_thread: scan.counters.by_thread.get(number) == Some(&true),
+            scales: scan.counters.scales.get(number) == Some(&true),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
             origin: ChainOrigin::of(&entry.attr),
         });
@@ -114,16 +119,19 @@ impl<'s> Worker<'s> {
         let layout = scan.counted();
         Self {
             scan,
+            attrs,
+            clock: scan.clock(),
+            are_sums: scan.session.input.profile_samples().is_some(),
             histogram: Histogram::new(layout.len(), events.len()),
             reads: Vec::new(),
             dropped: Dropped::default(),
-            hits: vec![0; scan.module_count],
+            hits: vec![0; scan.session.side_band.modules.len()],
             chains: ChainCounter::new(scan),
             seen: PayloadTexts::default(),
-            spans: RecentSpans::default(),
+            tasks: TaskFinder::new(scan.threads.timeline, Some(&scan.filter)),
             events,
             last: UpTo::field(last),
-            recent: RecentBranches::new(scan.layout),
+            recent: RecentBranches::new(&scan.layout),
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
             short: Short::of(&layout, scan),
@@ -135,17 +143,17 @@ impl<'s> Worker<'s> {
     pub(super) fn probe(&mut self, piece: &Piece<'_>, wanted: usize) {
         /// Samples that follow each other often hit the same modules.
         const STEP: usize = 4;
-        let attrs = self.scan.attrs;
+        let attrs = self.attrs;
         // Unpacking pieces again for this would take longer than it saves.
         let bytes = piece.kept().unwrap_or_default();
         let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
         let samples = frames.filter_map(|raw| attrs.sample(raw));
         for (index, sample) in samples.step_by(STEP).take(wanted) {
             let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(&sample);
-            let at = self.scan.clock.moment(time, offset);
+            let at = self.clock.moment(time, offset);
             let (task, is_taken) = self.task(pid, tid, at);
             if is_taken && self.scan.filter.counts(index.0, &sample) {
-                let place = self.scan.timeline.place(mode, task.space, ip, at);
+                let place = self.scan.threads.timeline.place(mode, task.space, ip, at);
                 self.hit(place.module);
             }
         }
@@ -159,7 +167,7 @@ impl<'s> Worker<'s> {
         piece: &Piece<'_>,
         buffer: &mut UnpackBuffer,
     ) {
-        let attrs = self.scan.attrs;
+        let attrs = self.attrs;
         let mut reads = PieceReads::new(number);
         let mut short = self.short.take();
         for_each_sample(piece, buffer, |raw| {
@@ -179,7 +187,7 @@ impl<'s> Worker<'s> {
 
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
-        if let Some(off_cpu) = self.scan.off_cpu {
+        if let Some(off_cpu) = &self.scan.session.off_cpu {
             return self.times(off_cpu, index, event, sample);
         }
         // The next increments start from values that the filters leave out, too.
@@ -199,7 +207,7 @@ impl<'s> Worker<'s> {
 
     /// Returns what a record of a sample counts.
     fn count(&self, event: EventTraits, sample: &Sample<'_, '_>) -> Count {
-        let sum = if self.scan.are_sums { sample.stream_id() } else { None };
+        let sum = if self.are_sums { sample.stream_id() } else { None };
         Count { samples: sum.unwrap_or(1), period: sample.period().unwrap_or(event.period) }
     }
 
@@ -247,7 +255,7 @@ impl<'s> Worker<'s> {
                     self.reading(event, sample, counter.id, reading, reads);
                 }
             }
-            None if self.scan.are_sums => {
+            None if self.are_sums => {
                 let count = self.count(event, sample);
                 self.histogram.count_total(usize::from(event.number), count);
                 if found.is_some() {
@@ -271,7 +279,7 @@ impl<'s> Worker<'s> {
         sample: &Sample<'_, '_>,
         fields: &SampleFields<'_>,
     ) -> u64 {
-        let layout = self.scan.layout;
+        let layout = &self.scan.layout;
         let (weight, latency) = match fields.weight {
             None => (0, 0),
             Some(Weight::Whole(weight)) => (weight, 0),
@@ -282,7 +290,8 @@ impl<'s> Worker<'s> {
         let Some(at) = found else { return weight };
         if layout.has(Field::DataModule) {
             let addr = sample.addr().unwrap_or(0);
-            let place = self.scan.timeline.place(sample.cpu_mode(), at.space, addr, at.moment);
+            let place =
+                self.scan.threads.timeline.place(sample.cpu_mode(), at.space, addr, at.moment);
             let (is_shared, is_mapped) = (place.is_shared, place.module.is_some());
             *Field::DataModule.of_mut(key) = self.hit(place.module);
             *Field::DataAddr.of_mut(key) = addr;
@@ -295,7 +304,7 @@ impl<'s> Worker<'s> {
                 | u64::from(self.is_mapped(key)) << 2;
             *Field::Reach.of_mut(key) = reach;
         }
-        if let Some(traced) = self.scan.traced {
+        if let Some(traced) = &self.scan.traced {
             *Field::Payload.of_mut(key) = traced.number(event.number, fields.raw, &mut self.seen);
         }
         for (field, value) in [
@@ -348,7 +357,7 @@ impl<'s> Worker<'s> {
     /// Returns the thread of a sample.
     fn thread(&mut self, sample: &Sample<'_, '_>) -> ThreadRef {
         let Point { time, offset, pid, tid, .. } = Point::of(sample);
-        self.task(pid, tid, self.scan.clock.moment(time, offset)).0.thread
+        self.task(pid, tid, self.clock.moment(time, offset)).0.thread
     }
 
     fn counter_of(
@@ -358,7 +367,7 @@ impl<'s> Worker<'s> {
         id: Option<u64>,
     ) -> Option<(u64, EventTraits)> {
         let Some(id) = id.or_else(|| sample.event_id()) else { return Some((0, event)) };
-        match self.scan.attrs.by_id(id) {
+        match self.attrs.by_id(id) {
             Some(index) => Some((id, *self.events.get(index.0)?)),
             None => (self.events.len() == 1).then_some((id, event)),
         }
@@ -388,7 +397,7 @@ impl<'s> Worker<'s> {
         point: &Point,
         key: &mut Key,
     ) -> Option<SampleContext> {
-        let (layout, filter) = (self.scan.layout, self.scan.filter);
+        let (layout, filter) = (&self.scan.layout, &self.scan.filter);
         let mode = point.mode;
         let has_frame = self.layout.has(Field::Frame);
         let cpu_mode =
@@ -396,7 +405,7 @@ impl<'s> Worker<'s> {
         let cpu = if layout.cpu { point.cpu.unwrap_or(u32::MAX) } else { 0 };
         let at = End { cpu_mode, ..End::default() };
         *Field::Meta.of_mut(key) = Meta { event, at, cpu, ..Meta::default() }.pack();
-        let at = self.scan.clock.moment(point.time, point.offset);
+        let at = self.clock.moment(point.time, point.offset);
         let (task, is_taken) = self.task(point.pid, point.tid, at);
         if !is_taken || !filter.takes_cpu(point.cpu) {
             return None;
@@ -405,15 +414,15 @@ impl<'s> Worker<'s> {
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
             if filter.modules.is_some() {
-                let place = self.scan.timeline.place(mode, task.space, ip, at);
+                let place = self.scan.threads.timeline.place(mode, task.space, ip, at);
                 if !filter.takes_module(place.module) {
                     return None;
                 }
             }
             // If branches are counted, their ends are what has a module.
             if has_frame {
-                let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
-                *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, || at);
+                let (sampled, _) = self.chains.reader.finder.sampled(mode, task.space, at);
+                *Field::Frame.of_mut(key) = self.chains.reader.finder.named(&sampled, ip, || at);
             } else if !self.scan.query.mode.is_of_branches() {
                 self.code(Some(mode), context, ip).put(key);
             }
@@ -426,7 +435,7 @@ impl<'s> Worker<'s> {
             *Field::Time.of_mut(key) = self.scan.steps.start(point.time.unwrap_or(0));
         }
         if layout.has(Field::CgroupSpace) {
-            *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);
+            *Field::CgroupSpace.of_mut(key) = self.scan.threads.groups.space_number(point.tid, at);
         }
         Some(context)
     }
@@ -435,14 +444,14 @@ impl<'s> Worker<'s> {
     /// branch.
     #[inline]
     pub(super) fn code(&mut self, mode: Option<CpuMode>, at: SampleContext, ip: u64) -> Frame {
-        let frame = self.chains.finder.mapped(mode, at.space, ip, at.moment);
+        let frame = self.chains.reader.finder.mapped(mode, at.space, ip, at.moment);
         self.hit(frame.module.checked_sub(1).map(ModuleId));
         frame
     }
 
     /// Returns whether anything is mapped at the sampled address of a key.
     pub(super) fn is_mapped(&self, key: &Key) -> bool {
-        let FrameFinder { images, stacks, .. } = &self.chains.finder;
+        let FrameFinder { images, stacks, .. } = &self.chains.reader.finder;
         let is_framed = self.layout.has(Field::Frame);
         let frame = if is_framed { images.frame(Field::Frame.of(key), stacks) } else { None };
         frame.map_or_else(|| Field::Module.of(key), |frame| frame.module.into()) != 0
@@ -461,12 +470,10 @@ impl<'s> Worker<'s> {
     /// Returns a sample's task, and whether the filters select it.
     #[inline(always)]
     pub(super) fn task(&mut self, pid: i32, tid: i32, at: Moment) -> (Task, bool) {
-        let (timeline, filter) = (self.scan.timeline, self.scan.filter);
-        if !self.scan.has_tasks {
+        if !self.scan.threads.has_tasks {
             return (Task::UNKNOWN, true);
         }
-        let (span, is_taken) =
-            self.spans.get(timeline, pid, tid, at, |span| filter.takes_task(&span.task, tid));
+        let (span, is_taken) = self.tasks.span(pid, tid, at);
         (span.task, *is_taken)
     }
 }

@@ -380,13 +380,19 @@ const SHARE_WORK: [&str; 3] = [
 #[test]
 fn there_is_one_pass_over_samples() {
     let using = |word: &str| {
-        let all = sources("report/src").into_iter().filter(|source| source.code().contains(word));
+        let is_using =
+            |source: &Source| !source.path.ends_with("/tests.rs") && source.code().contains(word);
+        let all = sources("report/src").into_iter().filter(is_using);
         let mut paths: Vec<String> = all.map(|source| source.path).collect();
         paths.sort();
         paths
     };
     assert_eq!(using("RecordType::SAMPLE"), LOOK_FOR_SAMPLES);
     assert_eq!(using("broadcast("), SHARE_WORK);
+    assert_eq!(using("ChainSources::new("), ["report/src/samples/chains.rs"]);
+    assert_eq!(using("FrameFinder::new("), ["report/src/samples/chains.rs"]);
+    assert_eq!(using(": deferred_chains("), ["report/src/samples/chains.rs"]);
+    assert_eq!(using("RecentSpans::default("), ["report/src/samples/tasks.rs"]);
 }
 
 /// Tests stand beside the code; what they put in the place of the kernel or a machine does not.

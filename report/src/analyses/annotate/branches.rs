@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::analyses::derived;
 use crate::count::metrics::{rounded, share};
-use crate::engine::report::have_branches;
+use crate::engine::described::have_branches;
 use crate::profile::names::FileOffset;
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Filters, Mode, Needs, Query, Warning};

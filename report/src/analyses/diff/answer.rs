@@ -13,7 +13,7 @@ use super::stacks;
 use crate::compare::rules::GateReport;
 use crate::compare::{Comparison, NotComparable, RowChange, compare};
 use crate::count::Count;
-use crate::engine::report::{Apart, apart};
+use crate::engine::gather::{Apart, apart};
 use crate::profile::Profile;
 use crate::query::{FilterValues, Warning};
 

@@ -10,8 +10,9 @@ use super::gate_keys::add_columns;
 use super::rows::add_module;
 use crate::cli::{self, FilterArgs, GateArgs, Gates, PagerArgs, SymbolArgs};
 use crate::compare::{Normalize, Options};
-use crate::query::{ChainOptions, Column, Mode, Needs, Query, SortKey, Source, TimeSteps, times};
-use crate::samples::is_named;
+use crate::query::{
+    ChainOptions, Column, Mode, Needs, Query, SortKey, Source, TimeSteps, is_named, times,
+};
 use crate::terminal::style::Colour;
 
 /// Compare two sides of recordings: what changed, by how much, and what cannot be told

@@ -10,7 +10,7 @@ use super::rows::{DiffEvent, Grouped, Grouping, Placed, RowLabels, events};
 use super::runs::{RunFacts, leave_out_empty};
 use crate::callchain::RowId;
 use crate::compare::{Comparison, Moved};
-use crate::engine::report::apart;
+use crate::engine::gather::apart;
 use crate::profile::Profile;
 use crate::query::{ChainOptions, Graph, Query, SortKey};
 

@@ -9,7 +9,7 @@ use super::runs::{RunFacts, differences, leave_out_empty, runs};
 use crate::cli::Gates;
 use crate::compare::rules::{GateReport, KindFacts, NamedRow, RowKind, RuleFacts, evaluate};
 use crate::compare::{Comparison, Options, compare};
-use crate::engine::report::{Apart, apart};
+use crate::engine::gather::{Apart, apart};
 use crate::profile::{InputSummary, Profile};
 use crate::query::{ChainOptions, Column, Needs, Query, SortKey};
 

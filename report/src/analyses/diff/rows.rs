@@ -11,7 +11,7 @@ use super::runs::RunFacts;
 use crate::compare::matching::{CodeName, Matched, RowName, matched, module_key};
 use crate::compare::{RowFacts, RunValues, SideRun, Sides, Unit};
 use crate::count::Count;
-use crate::engine::report::Apart;
+use crate::engine::gather::Apart;
 use crate::profile::stacks::RowIndex;
 use crate::query::{Column, Query, SortKey};
 use crate::table::Cells;

@@ -9,7 +9,7 @@ use recrep_format::feature::{
 };
 
 use crate::compare::SideRun;
-use crate::engine::report::Apart;
+use crate::engine::gather::Apart;
 use crate::profile::recording::known;
 use crate::query::Warning;
 use crate::samples::Session;

@@ -10,22 +10,22 @@ use rustc_hash::FxBuildHasher;
 use serde::Serialize;
 
 use super::callers::Caller;
-use super::calls::{Calls, Found, Key, OneSided};
-use super::{By, SortBy, SyscallsQuery};
+use super::calls::{Calls, CallsKey, FoundCalls, OneSided};
+use super::{SortBy, SplitBy, SyscallsQuery};
 use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
 use crate::terminal::escape::escape;
 
 #[derive(Serialize)]
 pub(super) struct SyscallsAnalysis {
-    by: Vec<By>,
+    by: Vec<SplitBy>,
     #[serde(flatten)]
     one_sided: OneSided,
-    groups: Vec<Group>,
+    groups: Vec<CallGroup>,
 }
 
 /// Calls of a thread or process; all of them if they are not told apart.
 #[derive(Debug, Serialize)]
-struct Group {
+struct CallGroup {
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ struct SyscallRow {
     untimed: u64,
     total_ns: u64,
     /// Distribution of the latencies; `None` if no call has one.
-    latency_ns: Option<Latency>,
+    latency_ns: Option<CallLatency>,
     errors: Vec<ErrorCount>,
     unfinished: u64,
     longest_unfinished_ns: Option<u64>,
@@ -70,7 +70,7 @@ struct RowKey {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Latency {
+struct CallLatency {
     min: u64,
     mean: f64,
     p50: u64,
@@ -87,7 +87,7 @@ struct ErrorCount {
     calls: u64,
 }
 
-impl Latency {
+impl CallLatency {
     /// Computes the distribution of latencies, whose order changes; `None` if there are none.
     #[expect(clippy::cast_precision_loss, reason = "the mean is rounded")]
     fn of(latencies: &mut [u64]) -> Option<Self> {
@@ -108,7 +108,7 @@ impl Latency {
 
 impl SyscallRow {
     fn new(syscall: String, caller: Option<Caller>, mut calls: Calls) -> Self {
-        let latency_ns = Latency::of(&mut calls.latencies);
+        let latency_ns = CallLatency::of(&mut calls.latencies);
         let (caller, dso) = caller.map(|Caller { name, module }| (name, module)).unzip();
         let errors = calls.errors.into_iter();
         let errors = errors.map(|((errno, name), calls)| ErrorCount { errno, name, calls });
@@ -161,10 +161,10 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
 }
 
 impl SyscallsAnalysis {
-    pub(super) fn of(found: Found, asked: &SyscallsQuery) -> Self {
-        let calls: Vec<(Key, Calls)> = found.calls.into_iter().collect();
+    pub(super) fn of(found: FoundCalls, asked: &SyscallsQuery) -> Self {
+        let calls: Vec<(CallsKey, Calls)> = found.calls.into_iter().collect();
         let rows = calls.into_par_iter().map(|(key, calls)| {
-            let Key { process, thread, caller, syscall } = key;
+            let CallsKey { process, thread, caller, syscall } = key;
             ((process, thread), SyscallRow::new(syscall, caller, calls))
         });
         let rows: Vec<_> = rows.collect();
@@ -180,16 +180,16 @@ impl SyscallsAnalysis {
             rows.sort_by(|a, b| a.in_order(b, asked.sort));
             let open = rows.iter().filter_map(SyscallRow::not_returned).collect();
             rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
-            Group { process, thread, calls, failed, total_ns, unfinished, open, rows }
+            CallGroup { process, thread, calls, failed, total_ns, unfinished, open, rows }
         };
-        let mut groups: Vec<Group> = groups.into_iter().map(group).collect();
-        let name = |group: &Group| (group.process.clone(), group.thread.clone());
+        let mut groups: Vec<CallGroup> = groups.into_iter().map(group).collect();
+        let name = |group: &CallGroup| (group.process.clone(), group.thread.clone());
         groups.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| name(a).cmp(&name(b))));
         Self { by: asked.by.clone(), one_sided: found.one_sided, groups }
     }
 }
 
-impl Group {
+impl CallGroup {
     /// Returns the lines above the group's table.
     fn title(&self, one_sided: Option<OneSided>) -> Vec<String> {
         let names = [("process", &self.process), ("thread", &self.thread)];
@@ -222,11 +222,11 @@ fn in_units(nanoseconds: f64, unit: f64) -> Cell<'static> {
 impl SyscallRow {
     /// Returns the cells of both text and CSV.
     #[expect(clippy::cast_precision_loss, reason = "a few decimal places are shown")]
-    fn sheet_row<'a>(&'a self, group: &'a Group) -> SheetRow<'a> {
+    fn sheet_row<'a>(&'a self, group: &'a CallGroup) -> SheetRow<'a> {
         const MICROSECOND: f64 = 1e3;
         const MILLISECOND: f64 = 1e6;
         let named = |name: &'a Option<String>| name.as_deref().map_or(Cell::Unknown, Cell::from);
-        let latency = |of: fn(Latency) -> u64| self.latency_ns.map(of);
+        let latency = |of: fn(CallLatency) -> u64| self.latency_ns.map(of);
         let [min, p50, p95, p99, max] = [
             latency(|l| l.min),
             latency(|l| l.p50),
@@ -320,7 +320,7 @@ impl Analysis for SyscallsAnalysis {
         columns.extend(exact.map(SheetColumn::unshown));
         columns.push(SheetColumn::text("syscall", "System call"));
         columns.extend(["number", "errors"].map(SheetColumn::unshown));
-        if self.by.contains(&By::Caller) {
+        if self.by.contains(&SplitBy::Caller) {
             columns.push(SheetColumn::text("caller", "Caller"));
             columns.push(SheetColumn::text("dso", "Module"));
         } else {
@@ -354,11 +354,12 @@ mod tests {
 
     #[test]
     fn a_limit_hides_no_calls_that_have_not_returned() {
-        let mut found = Found::default();
+        let mut found = FoundCalls::default();
         for (syscall, latencies, unfinished) in
             [("read", vec![5, 7], 0), ("pause", vec![], 1), ("exit", vec![], 1)]
         {
-            let key = Key { process: None, thread: None, caller: None, syscall: syscall.into() };
+            let key =
+                CallsKey { process: None, thread: None, caller: None, syscall: syscall.into() };
             let longest_unfinished = unfinished * 2_000;
             let calls = Calls { latencies, unfinished, longest_unfinished, ..Calls::default() };
             found.calls.insert(key, calls);

@@ -7,12 +7,8 @@ use recrep_format::abi::CpuMode;
 use recrep_format::record::Sample;
 use rustc_hash::FxBuildHasher;
 
-use crate::callchain::{
-    CallSite, ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder,
-    RecordedChains, StackUnwinder, for_each_frame,
-};
-use crate::query::MAX_STACK;
-use crate::samples::Session;
+use crate::callchain::{CallSite, ChainOrigin, FrameWord};
+use crate::samples::{ChainReader, ChainSetup, Session};
 use crate::symbols::{Functions, SymbolId};
 use crate::timeline::SampleContext;
 
@@ -26,11 +22,10 @@ pub(super) struct Caller {
 
 /// Finds the callers of one worker's samples.
 pub(super) struct Callers<'s> {
-    sources: ChainSources<'s>,
-    finder: FrameFinder<'s>,
-    functions: &'s Functions<'s>,
     session: &'s Session<'s>,
-    words: Vec<u64>,
+    functions: Option<&'s Functions<'s>>,
+    chains: ChainReader<'s>,
+    frames: Vec<FrameWord>,
     /// Callers; the first stands for none.
     found: IndexSet<Caller, FxBuildHasher>,
     /// For each frame of the finder, whether it is the program's, and the number of its caller.
@@ -41,26 +36,13 @@ pub(super) struct Callers<'s> {
 const UNKNOWN: &str = "[unknown]";
 
 impl<'s> Callers<'s> {
-    pub(super) fn new(
-        session: &'s Session<'s>,
-        functions: &'s Functions<'s>,
-        deferred: &'s Deferred<'s>,
-        unwinding: Option<&'s StackUnwinder<'s>>,
-    ) -> Self {
-        let most = ChainLimit { frames: MAX_STACK, outermost: false };
+    pub(super) fn new(session: &'s Session<'s>, chains: &'s ChainSetup<'s>) -> Self {
         let unknown = Caller { name: UNKNOWN.into(), module: UNKNOWN.into() };
         Self {
-            sources: ChainSources::new(RecordedChains { deferred, most }, unwinding, false),
-            finder: FrameFinder::new(
-                &session.timeline,
-                FrameFields::default(),
-                Some(functions),
-                true,
-                None,
-            ),
-            functions,
             session,
-            words: Vec::new(),
+            functions: chains.functions,
+            chains: chains.reader(),
+            frames: Vec::new(),
             found: [unknown].into_iter().collect(),
             of_frames: Vec::new(),
         }
@@ -74,30 +56,27 @@ impl<'s> Callers<'s> {
         origin: ChainOrigin,
         at: SampleContext,
     ) -> u32 {
-        let mut words = std::mem::take(&mut self.words);
-        words.clear();
-        let mut chosen = 0;
-        if self.sources.chain(sample, origin, at, &mut words).is_ok() {
-            let epoch = self.finder.epoch(at.space, at.moment);
-            let (mut is_found, mut resolved) = (false, Vec::new());
-            for_each_frame(sample.cpu_mode(), &words, |frame| {
-                let is_user = frame.mode == CpuMode::User && frame.site != CallSite::Nowhere;
-                if is_found || !is_user {
-                    return;
-                }
-                resolved.clear();
-                let address = std::iter::once((frame.mode, frame.ip, frame.site));
-                self.finder.resolve(epoch, at.moment, address, &mut resolved);
-                for (number, _) in &resolved {
-                    let (is_program, caller) = self.caller(*number);
-                    if chosen == 0 || is_program {
-                        chosen = caller;
-                    }
-                    is_found = is_program;
-                }
-            });
+        let mut frames = std::mem::take(&mut self.frames);
+        self.chains.frames(sample, origin, at, &mut frames);
+        let epoch = self.chains.finder.epoch(at.space, at.moment);
+        let (mut chosen, mut resolved) = (0, Vec::new());
+        for frame in &frames {
+            if frame.mode != CpuMode::User || frame.site == CallSite::Nowhere {
+                continue;
+            }
+            resolved.clear();
+            let address = std::iter::once((frame.mode, frame.ip, frame.site));
+            self.chains.finder.resolve(epoch, at.moment, address, &mut resolved);
+            let Some((number, _)) = resolved.first() else { continue };
+            let (is_program, caller) = self.caller(*number);
+            if chosen == 0 || is_program {
+                chosen = caller;
+            }
+            if is_program {
+                break;
+            }
         }
-        self.words = words;
+        self.frames = frames;
         chosen
     }
 
@@ -121,13 +100,14 @@ impl<'s> Callers<'s> {
     }
 
     fn described(&self, frame: u32) -> Option<(bool, Caller)> {
-        let frame = self.finder.stacks.frame(frame)?;
+        let frame = self.chains.finder.stacks.frame(frame)?;
         let module = frame.module.checked_sub(1)? as usize;
         let name = self.session.side_band.modules.get_index(module)?.name().into_owned();
-        let function = self.functions.loaded(module).and_then(|loaded| {
-            let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
-            loaded.name(SymbolId(symbol)).map(Cow::into_owned)
-        });
+        let function =
+            self.functions.and_then(|functions| functions.loaded(module)).and_then(|loaded| {
+                let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
+                loaded.name(SymbolId(symbol)).map(Cow::into_owned)
+            });
         let is_program = !is_c_library(&name);
         Some((
             is_program,

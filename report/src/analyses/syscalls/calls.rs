@@ -8,21 +8,21 @@ use recrep_format::abi::SampleType;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::Serialize;
 
-use super::callers::{Caller, Callers};
-use super::crossings::{Collected, CrossingThread, SyscallEvents};
-use super::names::Names;
+use super::callers::Caller;
+use super::crossings::{CollectedCrossings, CrossingThread, SyscallEvents};
+use super::names::SyscallNames;
 use super::pair::{Call, CallCounter, CallResult, Crossings, Untimed};
-use super::{By, SyscallsQuery};
-use crate::callchain::deferred_chains;
+use super::{SplitBy, SyscallsQuery};
+use crate::callchain::ChainLimit;
 use crate::engine::fetching;
-use crate::query::{ChainOptions, Column, Query, Warning};
-use crate::samples::{SampleFilter, Session};
+use crate::query::{ChainOptions, Column, MAX_STACK, Query, Warning};
+use crate::samples::{ChainSetup, SampleFilter, Session};
 use crate::symbols::Resolver;
 use crate::timeline::ThreadRef;
 
 /// What calls are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct CallsKey {
     pub(super) process: Option<String>,
     pub(super) thread: Option<String>,
     pub(super) caller: Option<Caller>,
@@ -91,8 +91,8 @@ impl OneSided {
 
 /// Calls of a thread, or of more.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) calls: IndexMap<Key, Calls, FxBuildHasher>,
+pub(super) struct FoundCalls {
+    pub(super) calls: IndexMap<CallsKey, Calls, FxBuildHasher>,
     pub(super) one_sided: OneSided,
     pub(super) warnings: Vec<Warning>,
     /// `true` if system calls were recorded.
@@ -101,7 +101,7 @@ pub(super) struct Found {
     pub(super) has_callers: bool,
 }
 
-impl Found {
+impl FoundCalls {
     pub(super) fn add(&mut self, other: Self) {
         for (key, calls) in other.calls {
             self.calls.entry(key).or_default().add(calls);
@@ -118,34 +118,35 @@ impl Found {
         let has_chains = session.samples_have(SampleType::CALLCHAIN);
         let mut found = Self {
             is_recorded: true,
-            has_callers: asked.by.contains(&By::Caller) && has_chains,
+            has_callers: asked.by.contains(&SplitBy::Caller) && has_chains,
             ..Self::default()
         };
         if !events.have_both_sides() {
             let message = "entries or exits of system calls were not recorded, so no call is whole";
             found.warnings.push(Warning::new("one-sided", message));
         }
-        let (deferred, functions, unwinding);
-        let collected = {
-            let filter = SampleFilter::new(session, &asked.query.filters.samples, None, None);
-            if found.has_callers {
-                found.warnings.extend(fetch(session, asked, resolver));
-                deferred = deferred_chains(session.file, &session.split.side_band);
-                functions = session.functions(resolver);
-                unwinding = session.unwinding(resolver);
-                let callers =
-                    || Some(Callers::new(session, &functions, &deferred, unwinding.as_ref()));
-                Collected::read(session, &events, &filter, &callers)
-            } else {
-                Collected::read(session, &events, &filter, &|| None)
-            }
-        };
-        let Collected { threads, callers, names, end, unusable } = collected;
+        let filter = SampleFilter::new(session, &asked.query.filters.samples, None, None);
+        let functions = session.functions(resolver);
+        let mut chains = None;
+        if found.has_callers {
+            found.warnings.extend(fetch(session, asked, resolver));
+            let most = ChainLimit { frames: MAX_STACK, outermost: false };
+            chains = Some(ChainSetup {
+                unwinding: session.unwinding(resolver),
+                as_recorded: false,
+                functions: Some(&functions),
+                names_callers: true,
+                ..ChainSetup::new(session, &session.timeline, most)
+            });
+        }
+        let collected = CollectedCrossings::read(session, &events, &filter, chains.as_ref());
+        let CollectedCrossings { threads, callers, names, end, unusable } = collected;
         let message = "samples of system calls lack their thread, time or fields, and are left out";
         found.warnings.extend(Warning::counted(unusable, "bad-sample", message));
-        let names = Names::new(session.file, names);
+        let names = SyscallNames::new(session.file, names);
         let of_thread = |CrossingThread { thread, pid, crossings }| {
-            Labels::new(session, thread, pid, &asked.by).calls(crossings, end, &names, &callers)
+            ThreadTexts::new(session, thread, pid, &asked.by)
+                .calls(&crossings, end, &names, &callers)
         };
         let threads: Vec<Self> = threads.into_par_iter().map(of_thread).collect();
         for thread in threads {
@@ -199,14 +200,14 @@ impl CallCounter for ThreadCalls {
 }
 
 /// Texts of a thread, as far as calls are told apart by them.
-struct Labels {
+struct ThreadTexts {
     process: Option<String>,
     thread: Option<String>,
     by_caller: bool,
 }
 
-impl Labels {
-    fn new(session: &Session<'_>, thread: ThreadRef, pid: i32, by: &[By]) -> Self {
+impl ThreadTexts {
+    fn new(session: &Session<'_>, thread: ThreadRef, pid: i32, by: &[SplitBy]) -> Self {
         let timeline = &session.timeline;
         let process = || format!("{pid}:{}", timeline.comm(timeline.process_comm(pid)));
         let of_thread = || {
@@ -214,14 +215,20 @@ impl Labels {
             format!("{tid}:{}", timeline.comm(comm))
         };
         Self {
-            process: by.contains(&By::Process).then(process),
-            thread: by.contains(&By::Thread).then(of_thread),
-            by_caller: by.contains(&By::Caller),
+            process: by.contains(&SplitBy::Process).then(process),
+            thread: by.contains(&SplitBy::Thread).then(of_thread),
+            by_caller: by.contains(&SplitBy::Caller),
         }
     }
 
     /// Returns the calls of the thread.
-    fn calls(self, crossings: Crossings, end: u64, names: &Names, callers: &[Caller]) -> Found {
+    fn calls(
+        self,
+        crossings: &Crossings,
+        end: u64,
+        names: &SyscallNames,
+        callers: &[Caller],
+    ) -> FoundCalls {
         let mut counters = crossings.counted::<ThreadCalls>(end, names).into_iter();
         let ThreadCalls { mut calls, mut one_sided } = counters.next().unwrap_or_default();
         for other in counters {
@@ -232,10 +239,10 @@ impl Labels {
         }
         let mut calls: Vec<_> = calls.into_iter().collect();
         calls.sort_by_key(|(key, _)| *key);
-        let mut found = Found { one_sided, ..Found::default() };
+        let mut found = FoundCalls { one_sided, ..FoundCalls::default() };
         for ((number, caller), calls) in calls {
             let caller = callers.get(caller as usize).filter(|_| self.by_caller);
-            let key = Key {
+            let key = CallsKey {
                 process: self.process.clone(),
                 thread: self.thread.clone(),
                 caller: caller.cloned(),

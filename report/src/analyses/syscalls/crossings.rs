@@ -1,5 +1,7 @@
 //! The pass over the samples: workers collect the entries and exits of each thread.
 
+use std::ops::Range;
+
 use indexmap::IndexMap;
 use recrep_format::abi::EventType;
 use recrep_format::endian::Endian;
@@ -13,8 +15,10 @@ use super::pair::{self, CallResult, Crossing, Crossings, Side};
 use crate::callchain::ChainOrigin;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
-use crate::samples::{PieceWorker, SampleFilter, Session, by_piece, for_each_sample};
-use crate::timeline::{RecentSpans, SampleContext, Task, ThreadRef};
+use crate::samples::{
+    ChainSetup, PieceWorker, SampleFilter, Session, TaskFinder, by_piece, for_each_sample,
+};
+use crate::timeline::{Moment, SampleContext, SpaceId, Span, Task, ThreadRef};
 
 /// The events of a file that tell of system calls.
 #[derive(Debug)]
@@ -119,7 +123,7 @@ impl SyscallEvents {
 
 /// Crossings of all threads.
 #[derive(Default)]
-pub(super) struct Collected {
+pub(super) struct CollectedCrossings {
     pub(super) threads: Vec<CrossingThread>,
     /// Callers, by the numbers in the crossings.
     pub(super) callers: Vec<Caller>,
@@ -147,31 +151,30 @@ struct PieceThread {
     crossings: Vec<Crossing>,
 }
 
-impl Collected {
-    /// Collects the crossings of a file on all cores. `callers` makes what finds the callers of a
-    /// worker's samples, if they are wanted.
-    pub(super) fn read<'s>(
-        session: &'s Session<'_>,
+impl CollectedCrossings {
+    /// Collects the crossings of a file on all cores, with their callers if `chains` are read.
+    pub(super) fn read(
+        session: &Session<'_>,
         events: &SyscallEvents,
         filter: &SampleFilter<'_>,
-        callers: &(dyn Fn() -> Option<Callers<'s>> + Sync),
+        chains: Option<&ChainSetup<'_>>,
     ) -> Self {
-        let workers = by_piece(&session.split.pieces, |_| Worker {
+        let workers = by_piece(&session.split.pieces, |_| CrossingWorker {
             session,
             events,
             filter,
-            callers: callers(),
-            spans: RecentSpans::default(),
+            callers: chains.map(|chains| Callers::new(session, chains)),
+            tasks: TaskFinder::new(&session.timeline, Some(filter)),
             numbers: vec![None; events.events.len()],
             threads: Vec::new(),
             of_piece: FxHashMap::default(),
-            last: (ThreadRef::Bare(-1), None),
+            last: LastThread::default(),
             found: Self::default(),
         });
         let mut all = Self::default();
         let mut numbers = IndexMap::<Caller, u32, FxBuildHasher>::default();
         let mut parts = Vec::new();
-        for Worker { mut threads, callers, found: worker, .. } in workers {
+        for CrossingWorker { mut threads, callers, found: worker, .. } in workers {
             let callers = callers.map(Callers::into_found).unwrap_or_default();
             let of_worker: Vec<u32> = callers
                 .into_iter()
@@ -207,31 +210,44 @@ impl Collected {
     }
 }
 
-struct Worker<'s, 'w> {
+struct CrossingWorker<'s> {
     session: &'s Session<'s>,
-    events: &'w SyscallEvents,
-    filter: &'w SampleFilter<'w>,
+    events: &'s SyscallEvents,
+    filter: &'s SampleFilter<'s>,
     callers: Option<Callers<'s>>,
-    spans: RecentSpans<bool>,
+    tasks: TaskFinder<'s>,
     /// Number of the only call that an event traces, by the event's index.
     numbers: Vec<Option<i32>>,
     threads: Vec<PieceThread>,
     /// Places in `threads` of the threads in the piece at hand.
     of_piece: FxHashMap<ThreadRef, usize>,
-    /// The thread of the last sample in the piece, and its place.
-    last: (ThreadRef, Option<usize>),
-    found: Collected,
+    last: LastThread,
+    found: CollectedCrossings,
 }
 
-impl PieceWorker for Worker<'_, '_> {
+/// The thread of the sample before.
+#[derive(Default)]
+struct LastThread {
+    /// pid and tid.
+    ids: [i32; 2],
+    /// Times at which all this surely holds.
+    times: Range<u64>,
+    space: Option<SpaceId>,
+    /// `true` if the filters select it.
+    is_taken: bool,
+    /// Its place among the threads.
+    place: usize,
+}
+
+impl PieceWorker for CrossingWorker<'_> {
     fn read(&mut self, number: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
         self.of_piece.clear();
-        self.last.1 = None;
+        self.last = LastThread::default();
         for_each_sample(piece, buffer, |raw| self.sample(number, raw));
     }
 }
 
-impl Worker<'_, '_> {
+impl CrossingWorker<'_> {
     #[inline]
     fn sample(&mut self, piece: usize, raw: RawRecord<'_>) {
         let offset = raw.offset;
@@ -253,46 +269,45 @@ impl Worker<'_, '_> {
             *known = Some(number);
             self.found.names.insert(number, name.clone());
         }
-        let (pid, tid) = (pid.cast_signed(), tid.cast_signed());
-        let at = self.session.clock.moment(Some(time), offset);
-        let filter = self.filter;
-        let (span, is_taken) = self
-            .spans
-            .get(&self.session.timeline, pid, tid, at, |span| filter.takes_task(&span.task, tid));
-        let task = span.task;
-        let is_taken = *is_taken && filter.counts_sample(&sample);
+        let ids = [pid.cast_signed(), tid.cast_signed()];
+        let session = self.session;
+        let moment = || session.clock.moment(Some(time), offset);
+        if self.last.ids != ids || !self.last.times.contains(&time) {
+            self.last = self.thread(piece, ids, moment());
+        }
+        let is_taken = self.last.is_taken && self.filter.counts_sample(&sample);
         let (side, result) = match value {
             Some(value) => (Side::Exit, CallResult::of(value.unwrap_or(0))),
             None => (Side::Enter, CallResult::default()),
         };
         let caller = match &mut self.callers {
             Some(callers) if is_taken && side == Side::Enter => {
-                let attrs = &self.session.file.attrs;
+                let attrs = &session.file.attrs;
                 let origin = attrs.get(index).map(|entry| ChainOrigin::of(&entry.attr));
-                let at = SampleContext { space: task.space, moment: at };
+                let at = SampleContext { space: self.last.space, moment: moment() };
                 callers.number(&sample, origin.unwrap_or(ChainOrigin::Recorded), at)
             }
             _ => 0,
         };
         self.found.end = self.found.end.max(time);
         let crossing = Crossing { time, number, caller, duration: 0, result, side, is_taken };
-        pair::push(self.crossings(piece, task), crossing);
+        if let Some(thread) = self.threads.get_mut(self.last.place) {
+            pair::push(&mut thread.crossings, crossing);
+        }
     }
 
-    /// Returns the crossings of a thread in the piece at hand.
-    #[inline]
-    fn crossings(&mut self, piece: usize, task: Task) -> &mut Vec<Crossing> {
-        let thread = task.thread;
-        let place = match self.last {
-            (last, Some(place)) if last == thread => place,
-            _ => *self.of_piece.entry(thread).or_insert_with(|| {
-                let crossings = Vec::new();
-                self.threads.push(PieceThread { piece, thread, pid: task.pid, crossings });
-                self.threads.len() - 1
-            }),
-        };
-        self.last = (thread, Some(place));
-        #[allow(clippy::indexing_slicing, reason = "places are those of threads")]
-        &mut self.threads[place].crossings
+    /// Finds a thread in the piece at hand.
+    #[inline(never)]
+    fn thread(&mut self, piece: usize, ids: [i32; 2], at: Moment) -> LastThread {
+        let [pid, tid] = ids;
+        let (Span { task, moments, .. }, is_taken) = self.tasks.span(pid, tid, at);
+        let Task { thread, pid, space, .. } = *task;
+        let times = self.session.clock.times_within(moments);
+        let threads = &mut self.threads;
+        let place = *self.of_piece.entry(thread).or_insert_with(|| {
+            threads.push(PieceThread { piece, thread, pid, crossings: Vec::new() });
+            threads.len() - 1
+        });
+        LastThread { ids, times, space, is_taken: *is_taken, place }
     }
 }

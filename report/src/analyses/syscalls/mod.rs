@@ -23,11 +23,11 @@ use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
 use self::answer::SyscallsAnalysis;
-use self::calls::{Found, OneSided};
+use self::calls::{FoundCalls, OneSided};
 use crate::analyses::derived::{self, Format};
 use crate::cli::{SourcesArgs, SymbolArgs, TaskFilterArgs};
-use crate::engine::report;
-use crate::engine::unmatched::{self, Recorded};
+use crate::engine::described::summary;
+use crate::engine::unmatched::{self, RecordedSamples};
 use crate::input::{Input, Keep, OpenedInput, each, retry_if_changed};
 use crate::profile::InputSummary;
 use crate::query::{FilterValues, Filters, Mode, Query, Warning};
@@ -44,7 +44,7 @@ use crate::symbols::Resolver;
 pub(crate) struct SyscallsArgs {
     /// Show the calls of each of these apart
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT[,WHAT]")]
-    by: Vec<By>,
+    by: Vec<SplitBy>,
 
     /// Same as --by thread
     #[arg(long)]
@@ -79,7 +79,7 @@ pub(crate) struct SyscallsArgs {
 /// What calls are told apart by, besides their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-enum By {
+enum SplitBy {
     /// Process
     Process,
     /// Thread
@@ -109,7 +109,7 @@ enum SortBy {
 #[derive(Clone, Debug)]
 pub(crate) struct SyscallsQuery {
     query: Query,
-    by: Vec<By>,
+    by: Vec<SplitBy>,
     sort: SortBy,
     format: Format,
 }
@@ -118,7 +118,7 @@ pub(crate) fn query(args: SyscallsArgs) -> Result<SyscallsQuery, String> {
     let format = if args.json { Format::Json } else { args.format };
     let mut by = args.by;
     if args.per_thread {
-        by.push(By::Thread);
+        by.push(SplitBy::Thread);
     }
     let filters = Filters { samples: args.filters.filters(), ..Filters::default() };
     let query = Query {
@@ -135,7 +135,7 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
     let query = &asked.query;
     let resolver = Resolver::new(query.symbol_sources.clone());
     let (found, inputs, filters, mut warnings) = retry_if_changed(&query.sources, || {
-        let (mut found, mut inputs, mut filters) = (Found::default(), Vec::new(), Vec::new());
+        let (mut found, mut inputs, mut filters) = (FoundCalls::default(), Vec::new(), Vec::new());
         let warnings = each(&query.sources, |source| {
             let input = Input::recording(source, "single system calls")?;
             let of_input = input.unless_changed(read(asked, &input, &resolver))?;
@@ -154,7 +154,7 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
              syscalls:sys_* with their formats; record with rec trace"
         );
     }
-    if asked.by.contains(&By::Caller) && !found.has_callers && found.is_recorded {
+    if asked.by.contains(&SplitBy::Caller) && !found.has_callers && found.is_recorded {
         anyhow::bail!(
             "no callchains were recorded, so callers are unknown; record with rec trace -g, or \
              leave --by caller out"
@@ -173,7 +173,7 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
 
 /// The calls of one input.
 struct InputCalls {
-    found: Found,
+    found: FoundCalls,
     filters: Vec<FilterValues>,
     summary: InputSummary,
     warnings: Vec<Warning>,
@@ -184,11 +184,11 @@ fn read(asked: &SyscallsQuery, input: &Input, resolver: &Resolver) -> anyhow::Re
     let query = &asked.query;
     let opened = OpenedInput::new(input, Keep::Some)?;
     let session = &Session::open(&opened, Mode::Samples, Some(resolver));
-    let found = Found::of(session, asked, resolver);
+    let found = FoundCalls::of(session, asked, resolver);
     let symbol_sources = &query.symbol_sources;
-    let recorded = Recorded { session, resolver, symbol_sources, mode: query.mode };
+    let recorded = RecordedSamples { session, resolver, symbol_sources, mode: query.mode };
     let filters = unmatched::filter_values(&query.filters, found.calls.is_empty(), recorded)?;
-    let (summary, warnings) = (report::summary(query, session), session.warnings());
+    let (summary, warnings) = (summary(query, session), session.warnings());
     Ok(InputCalls { found, filters, summary, warnings })
 }
 

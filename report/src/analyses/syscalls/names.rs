@@ -11,13 +11,13 @@ use syscalls::{
 };
 
 /// Returns the name of the system call with a number.
-type Table = fn(usize) -> Option<&'static str>;
+type NameTable = fn(usize) -> Option<&'static str>;
 
 /// Names on the machine of one file.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct SyscallNames {
     /// Names of its architecture; `None` if that is unknown.
-    table: Option<Table>,
+    table: Option<NameTable>,
     /// `true` if its errors have the numbers that most architectures share.
     has_common_errors: bool,
     /// Names of the recorded tracepoints (`syscalls:sys_enter_openat`), by number.
@@ -27,7 +27,7 @@ pub(super) struct Names {
 /// Errors up to this number are the same on all architectures.
 const SAME_ERRORS: i32 = 34;
 
-impl Names {
+impl SyscallNames {
     /// Returns the names for a file, whose tracepoints have given the `recorded` ones.
     pub(super) fn new(file: &File<'_>, recorded: FxHashMap<i32, String>) -> Self {
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text());
@@ -72,7 +72,7 @@ impl Names {
     }
 }
 
-fn table(arch: &str) -> Option<Table> {
+fn table(arch: &str) -> Option<NameTable> {
     macro_rules! names_of {
         ($arch:ident) => {
             |number| {
@@ -82,7 +82,7 @@ fn table(arch: &str) -> Option<Table> {
             }
         };
     }
-    let table: Table = match arch {
+    let table: NameTable = match arch {
         "x86_64" => names_of!(x86_64),
         "x86" | "i386" | "i486" | "i586" | "i686" => names_of!(x86),
         "aarch64" | "arm64" => names_of!(aarch64),
@@ -120,19 +120,23 @@ mod tests {
             ("x86_64", -1, None),
             ("vax", 0, None),
         ] {
-            assert_eq!(Names::of(arch, FxHashMap::default()).call(number), name, "{arch} {number}");
+            assert_eq!(
+                SyscallNames::of(arch, FxHashMap::default()).call(number),
+                name,
+                "{arch} {number}"
+            );
         }
-        let names = Names::of("vax", [(5, "newfstat".to_owned())].into_iter().collect());
+        let names = SyscallNames::of("vax", [(5, "newfstat".to_owned())].into_iter().collect());
         assert_eq!([names.shown(5), names.shown(6)], ["newfstat", "6"]);
     }
 
     #[test]
     fn errors_have_the_numbers_of_their_architecture() {
-        let x86 = Names::of("x86_64", FxHashMap::default());
+        let x86 = SyscallNames::of("x86_64", FxHashMap::default());
         let names = [2, 110, 512, 514, 999].map(|errno| x86.error(errno));
         let expected = ["ENOENT", "ETIMEDOUT", "ERESTARTSYS", "ERESTARTNOHAND"].map(Some);
         assert_eq!((&names[..4], names[4]), (&expected[..], None));
-        let mips = Names::of("mips64", FxHashMap::default());
+        let mips = SyscallNames::of("mips64", FxHashMap::default());
         assert_eq!([mips.error(2), mips.error(110)], [Some("ENOENT"), None]);
     }
 }

@@ -9,9 +9,16 @@
 //! ```
 //!
 //! Most calls have both samples in one ring, one after the other, so they are paired while samples
-//! are collected ([`push`]). That is right unless the thread was on another CPU
-//! meanwhile: then there is another crossing within the call, and the thread's pairs are taken apart
-//! and paired again in order of time.
+//! are collected ([`push`]). That is right unless the thread was on another CPU meanwhile: then there
+//! is another crossing within the call, and the call is taken apart:
+//!
+//! ```text
+//!   CPU 0     read ────────────────────── read     looks like one call
+//!   CPU 1             read   write ── write        but is the begin of one and the end of another
+//! ```
+//!
+//! The crossings of a thread on different CPUs are merged, not sorted: only where it changed the CPU
+//! is there anything to compare.
 //!
 //! Some exits are not what the entry announced:
 //! - A new task begins its life with the exit of the call that made it. It has entered none.
@@ -19,9 +26,12 @@
 //!   context's by then. An `execve` may also leave as a call of the new program's architecture.
 //! - The first exit of a thread has no entry if the recording began during the call.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rayon::prelude::*;
 
-use super::names::Names;
+use super::names::SyscallNames;
 
 /// An entry, an exit, or both sides of a call. There may be many millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +113,11 @@ impl Crossing {
         self.time.saturating_add(self.duration.into())
     }
 
+    /// Returns whether it is over when another one begins.
+    fn is_before(&self, next: &Self) -> bool {
+        self.end() <= next.time
+    }
+
     /// Returns the sides of the call.
     fn sides(self) -> impl Iterator<Item = Self> {
         let enter = Self { side: Side::Enter, duration: 0, result: CallResult(0), ..self };
@@ -142,34 +157,82 @@ pub(super) trait CallCounter: Default + Send {
 impl Crossings {
     /// Returns the counters of all calls that the filters select, one or more. The recording ends at
     /// `end`.
-    pub(super) fn counted<C: CallCounter>(self, end: u64, names: &Names) -> Vec<C> {
-        let is_apart = |a: &Crossing, b: &Crossing| a.end() <= b.time;
-        let are_sorted = self.pieces.par_iter().all(|piece| piece.is_sorted_by(is_apart));
-        let ends = self.pieces.iter().filter_map(|piece| Some([piece.first()?, piece.last()?]));
-        if are_sorted && ends.is_sorted_by(|[_, a], [b, _]| is_apart(a, b)) {
-            let chunk = self.pieces.len().div_ceil(rayon::current_num_threads()).max(1);
-            let parts = self.pieces.par_chunks(chunk).map(whole_calls::<C>);
-            let (mut counters, others): (Vec<C>, Vec<Vec<Crossing>>) = parts.unzip();
-            if let Some(first) = counters.first_mut() {
-                pair(others.into_iter().flatten(), end, names, first);
-            }
-            return counters;
+    pub(super) fn counted<C: CallCounter>(&self, end: u64, names: &SyscallNames) -> Vec<C> {
+        // Of each ring, crossings are in order: these runs are few and long.
+        let pieces = self.pieces.par_iter();
+        let runs = pieces.flat_map_iter(|piece| piece.chunk_by(Crossing::is_before));
+        let slices = merged(&runs.collect::<Vec<&[Crossing]>>());
+        let ends = slices.iter().filter_map(|slice| Some([slice.first()?, slice.last()?]));
+        if ends.is_sorted_by(|[_, a], [b, _]| a.is_before(b)) {
+            return counted_slices(&slices, end, names);
         }
-        let all = self.pieces.into_iter().flatten();
-        let mut sides: Vec<Crossing> = all.flat_map(Crossing::sides).collect();
-        // Equal times stay in file order.
-        sides.sort_by_key(|crossing| crossing.time);
-        let mut counter = C::default();
-        pair(sides.into_iter(), end, names, &mut counter);
-        vec![counter]
+        let all = taken_apart(slices.concat());
+        let len = all.len().div_ceil(rayon::current_num_threads()).max(1);
+        counted_slices(&all.chunks(len).collect::<Vec<&[Crossing]>>(), end, names)
     }
+}
+
+/// Merges runs that are in order of time: returns slices of them, in order of time. Equal times
+/// stay in the order of the runs.
+fn merged<'c>(runs: &[&'c [Crossing]]) -> Vec<&'c [Crossing]> {
+    let (mut left, mut slices) = (runs.to_vec(), Vec::with_capacity(runs.len()));
+    let heads = runs.iter().enumerate();
+    let heads = heads.filter_map(|(run, at)| Some(Reverse((at.first()?.time, run))));
+    let mut heads: BinaryHeap<Reverse<(u64, usize)>> = heads.collect();
+    while let Some(Reverse((_, run))) = heads.pop() {
+        let Some(rest) = left.get_mut(run) else { continue };
+        let len = match heads.peek() {
+            Some(Reverse(other)) => rest.partition_point(|at| (at.time, run) < *other),
+            None => rest.len(),
+        };
+        let Some((slice, after)) = rest.split_at_checked(len) else { continue };
+        slices.push(slice);
+        *rest = after;
+        heads.extend(after.first().map(|at| Reverse((at.time, run))));
+    }
+    slices
+}
+
+/// Takes apart the calls within which there is another crossing: their sides belong to different
+/// calls, entered and left on different CPUs. All are in order of time, before and afterwards.
+fn taken_apart(mut all: Vec<Crossing>) -> Vec<Crossing> {
+    loop {
+        let mut sides = Vec::with_capacity(all.len());
+        for (index, at) in all.iter().enumerate() {
+            match all.get(index + 1) {
+                Some(next) if !at.is_before(next) => sides.extend(at.sides()),
+                _ => sides.push(*at),
+            }
+        }
+        // The side of an exit may be within another call.
+        if sides.len() == all.len() {
+            return all;
+        }
+        sides.sort_by_key(|at| at.time);
+        all = sides;
+    }
+}
+
+/// Counts the calls of crossings that are in order of time.
+fn counted_slices<C: CallCounter>(
+    slices: &[&[Crossing]],
+    end: u64,
+    names: &SyscallNames,
+) -> Vec<C> {
+    let chunk = slices.len().div_ceil(rayon::current_num_threads()).max(1);
+    let parts = slices.par_chunks(chunk).map(whole_calls::<C>);
+    let (mut counters, others): (Vec<C>, Vec<Vec<Crossing>>) = parts.unzip();
+    if let Some(first) = counters.first_mut() {
+        pair(others.into_iter().flatten(), end, names, first);
+    }
+    counters
 }
 
 /// Counts the calls that have both sides. Returns the other crossings, with a call that is not
 /// counted again wherever there were any between them.
-fn whole_calls<C: CallCounter>(pieces: &[Vec<Crossing>]) -> (C, Vec<Crossing>) {
+fn whole_calls<C: CallCounter>(slices: &[&[Crossing]]) -> (C, Vec<Crossing>) {
     let (mut counter, mut others) = (C::default(), Vec::<Crossing>::new());
-    for at in pieces.iter().flatten() {
+    for at in slices.iter().copied().flatten() {
         if at.side != Side::Both {
             others.push(*at);
             continue;
@@ -189,7 +252,7 @@ fn whole_calls<C: CallCounter>(pieces: &[Vec<Crossing>]) -> (C, Vec<Crossing>) {
 fn pair(
     crossings: impl Iterator<Item = Crossing>,
     end: u64,
-    names: &Names,
+    names: &SyscallNames,
     counter: &mut impl CallCounter,
 ) {
     let mut open: Option<Crossing> = None;
@@ -262,7 +325,7 @@ mod tests {
             piece.iter().for_each(|at| push(&mut own, *at));
             crossings.pieces.push(own);
         }
-        let names = Names::of("x86_64", Default::default());
+        let names = SyscallNames::of("x86_64", Default::default());
         let mut found: Vec<Call> = crossings.counted::<Vec<Call>>(1000, &names).concat();
         // In whatever order they were found.
         found.sort_by_key(|call| match call {

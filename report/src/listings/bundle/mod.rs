@@ -20,14 +20,14 @@ use clap::Parser;
 use recrep_format::feature::Bundle;
 use recrep_format::write::{FeatureWriter, copy_with};
 
-use crate::callchain::deferred_chains;
+use crate::callchain::ChainLimit;
 use crate::cli::outcome::replace_file;
 use crate::cli::{SourceArgs, SymbolArgs};
 use crate::input::{Input, Keep, OpenedInput};
 use crate::query::{Mode, Source, SymbolOptions, Warning};
-use crate::samples::Session;
+use crate::samples::{ChainSetup, Session};
 use crate::symbols::Resolver;
-use addresses::Samples;
+use addresses::addresses;
 use pack::{ModuleAddresses, Totals};
 
 /// Level of compression: names shrink to a third, and higher levels gain little.
@@ -85,13 +85,15 @@ fn bundle(
     let resolver = Resolver::new(query.symbol_sources.clone());
     let opened = OpenedInput::new(input, Keep::All)?;
     let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
-    let deferred = deferred_chains(session.file, &session.split.side_band);
-    let unwinding = session.unwinding(&resolver);
-    let samples = Samples { session, deferred: &deferred, unwinding: unwinding.as_ref() };
-    let modules = session.side_band.modules.iter().zip(samples.addresses());
+    let all = ChainLimit { frames: usize::MAX, outermost: false };
+    let chains = ChainSetup {
+        unwinding: session.unwinding(&resolver),
+        ..ChainSetup::new(session, &session.timeline, all)
+    };
+    let modules = session.side_band.modules.iter().zip(addresses(session, &chains));
     let modules =
         modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
-    let named = pack::named(modules, &resolver, unwinding.is_some());
+    let named = pack::named(modules, &resolver, chains.unwinding.is_some());
     let (body, totals) = pack::body(&named, session.file.endian)?;
     resolver.check_unchanged()?;
     let size = write(&query.output, session, &body)

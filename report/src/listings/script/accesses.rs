@@ -11,17 +11,16 @@ use recrep_format::record::SampleFields;
 use super::args::Switches;
 use super::filter::ListingFilter;
 use super::frames::Finder;
-use super::sample::Found;
+use super::sample::ScriptSample;
 use super::values;
 use crate::engine::fetching;
-use crate::engine::unmatched::{self, Recorded};
+use crate::engine::unmatched::{self, RecordedSamples};
 use crate::input::{Input, Keep, OpenedInput, each};
 use crate::query::{Column, FilterValues, Mode, Query, SortKey, Warning};
-use crate::samples::{Session, positions, record_at};
+use crate::samples::{Session, TaskFinder, positions, record_at};
 use crate::symbols::{Module, Resolver};
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
-use crate::timeline::RecentSpans;
 
 /// Kind of memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -134,7 +133,7 @@ fn list_input(
     warnings.extend(session.warnings());
     warnings.extend(not_fetched.into_iter().chain(unproven));
     let symbol_sources = &query.symbol_sources;
-    let recorded = Recorded { session, resolver, symbol_sources, mode: query.mode };
+    let recorded = RecordedSamples { session, resolver, symbol_sources, mode: query.mode };
     let filters = unmatched::filter_values(&query.filters, accesses == 0, recorded)?;
     Ok(ListedAccesses { accesses, samples: session.split.samples(), filters, warnings })
 }
@@ -149,12 +148,12 @@ fn list(
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
     let filter = ListingFilter::new(&asked.query.filters.samples, &Switches::default(), session)?;
-    let mut spans = RecentSpans::default();
+    let mut tasks = TaskFinder::new(&session.timeline, None);
     let positions = positions(session, &BTreeSet::new()).into_iter().enumerate();
     let lines = positions.filter_map(|(position, at)| {
         finder.now = position;
         let mut fields = SampleFields::default();
-        let found = Found::of(session, &mut spans, record_at(session, at)?, &mut fields)?;
+        let found = ScriptSample::of(session, &mut tasks, record_at(session, at)?, &mut fields)?;
         line(asked, &filter, &mut finder, &found)
     });
     let mut accesses = 0;
@@ -170,7 +169,7 @@ fn line(
     asked: &AccessQuery,
     filter: &ListingFilter<'_>,
     finder: &mut Finder<'_>,
-    s: &Found<'_>,
+    s: &ScriptSample<'_>,
 ) -> Option<String> {
     let (fields, [pid, tid]) = (&s.fields, s.who.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);

@@ -4,12 +4,12 @@ use recrep_format::abi::BranchEntry;
 
 use super::fields::{Fields, OutputField};
 use super::frames::Finder;
-use super::sample::Found;
+use super::sample::ScriptSample;
 use crate::terminal::digits;
 
 impl Finder<'_> {
     /// Prints the branch stack of a sample, if it has one, in the form that the fields have.
-    pub(super) fn branches(&mut self, s: &Found<'_>, fields: &Fields, out: &mut Vec<u8>) {
+    pub(super) fn branches(&mut self, s: &ScriptSample<'_>, fields: &Fields, out: &mut Vec<u8>) {
         let forms = [OutputField::BrStack, OutputField::BrStackSym, OutputField::BrStackOff];
         let form = forms.into_iter().find(|form| fields.has(*form));
         let (Some(form), Some(stack)) = (form, s.fields.branch_stack) else { return };
@@ -30,7 +30,7 @@ impl Finder<'_> {
         address: u64,
         form: OutputField,
         fields: &Fields,
-        s: &Found<'_>,
+        s: &ScriptSample<'_>,
         out: &mut Vec<u8>,
     ) {
         let has_dso = fields.has(OutputField::Dso);

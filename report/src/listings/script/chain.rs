@@ -6,13 +6,10 @@ use recrep_format::attr::Attr;
 use super::args::ScriptQuery;
 use super::fields::{Fields, OutputField};
 use super::frames::{Finder, FoundFunction, Lookup, print_function};
-use super::sample::Found;
+use super::sample::ScriptSample;
 use super::source;
-use crate::callchain::{
-    CallSite, ChainLimit, ChainOrigin, ChainSources, Deferred, FrameFields, FrameFinder, FrameWord,
-    RecordedChains, StackUnwinder, for_each_frame,
-};
-use crate::samples::Session;
+use crate::callchain::{CallSite, ChainOrigin, FrameWord};
+use crate::samples::{ChainReader, ChainSetup, Session};
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -21,12 +18,10 @@ use crate::timeline::{Contexts, ModuleId, Place, SampleContext, SpaceEpoch, cach
 /// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
     pub(super) finder: Finder<'s>,
-    sources: ChainSources<'s>,
-    words: Vec<u64>,
+    /// Frames that differ in function or module have numbers of their own.
+    reader: ChainReader<'s>,
     frames: Vec<FrameWord>,
     query: &'s ScriptQuery,
-    /// Numbers of frames that differ in function or module.
-    resolver: FrameFinder<'s>,
     /// For each frame of the callchain at hand that has only function and module: its number, and
     /// its address in the module.
     resolved: Vec<(u32, u64)>,
@@ -72,32 +67,17 @@ struct FrameLine {
 }
 
 impl<'s> ChainPrinter<'s> {
-    /// Creates a printer. `deferred` has the parts of callchains that were recorded after their
-    /// samples, `unwinding` unwinds copied stacks.
     pub(super) fn new(
         session: &'s Session<'s>,
         query: &'s ScriptQuery,
         functions: &'s Functions<'s>,
-        deferred: &'s Deferred<'s>,
-        unwinding: Option<&'s StackUnwinder<'s>>,
+        chains: &'s ChainSetup<'s>,
     ) -> Self {
-        let recorded = RecordedChains {
-            deferred,
-            most: ChainLimit { frames: query.look.max_stack, outermost: false },
-        };
         Self {
             finder: Finder::new(session, functions, query.look.show_kernel_path),
-            sources: ChainSources::new(recorded, unwinding, true),
-            words: Vec::new(),
+            reader: chains.reader(),
             frames: Vec::new(),
             query,
-            resolver: FrameFinder::new(
-                &session.timeline,
-                FrameFields::default(),
-                Some(functions),
-                true,
-                None,
-            ),
             resolved: Vec::new(),
             functions: Vec::new(),
             line_contexts: Contexts::default(),
@@ -112,11 +92,10 @@ impl<'s> ChainPrinter<'s> {
     }
 
     /// Prints the callchain of a sample, beginning on a new line.
-    pub(super) fn print(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
+    pub(super) fn print(&mut self, fields: &Fields, s: &ScriptSample<'_>, out: &mut Vec<u8>) {
         out.push(b'\n');
-        let epoch = self.resolver.epoch(s.task.space, s.at);
+        let epoch = self.reader.finder.epoch(s.task.space, s.at);
         let mut frames = std::mem::take(&mut self.frames);
-        frames.clear();
         self.frames(s, &mut frames);
         let are_long = fields.has(OutputField::SrcLine) || fields.has(OutputField::DsOff);
         let inlined = self.query.look.inlined();
@@ -125,7 +104,7 @@ impl<'s> ChainPrinter<'s> {
             .take_while(|frame| !are_long && !inlined.unwrap_or(frame.is_unwound))
             .map(|frame| (frame.mode, frame.ip, frame.site));
         self.resolved.clear();
-        self.resolver.resolve(epoch, s.at, short, &mut self.resolved);
+        self.reader.finder.resolve(epoch, s.at, short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {
             let goes_on = match self.resolved.get(at) {
                 Some(&(number, address)) => self.frame(frame.ip, number, address, fields, out),
@@ -138,25 +117,24 @@ impl<'s> ChainPrinter<'s> {
         self.frames = frames;
     }
 
-    /// Appends the frames of a sample, innermost first.
-    fn frames(&mut self, s: &Found<'_>, frames: &mut Vec<FrameWord>) {
+    /// Replaces `frames` by those of a sample, innermost first.
+    fn frames(&mut self, s: &ScriptSample<'_>, frames: &mut Vec<FrameWord>) {
         let origin = ChainOrigin::of(s.attr);
         let at = SampleContext { space: s.task.space, moment: s.at };
-        self.words.clear();
-        if self.sources.chain(&s.sample, origin, at, &mut self.words).is_err() {
-            return;
-        }
+        self.reader.frames(&s.sample, origin, at, frames);
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have
         // their own limit.
-        let is_calls = origin == ChainOrigin::Calls;
-        let max_frames = if is_calls { usize::MAX } else { self.query.look.max_stack };
-        for_each_frame(s.mode, &self.words, |mut frame| {
-            if is_calls {
+        if origin == ChainOrigin::Calls {
+            for frame in frames {
                 frame.site = CallSite::At;
             }
-            if frame.is_unwound || frames.len() < max_frames {
-                frames.push(frame);
-            }
+            return;
+        }
+        let (most, mut printed) = (self.query.look.max_stack, 0);
+        frames.retain(|frame| {
+            let is_printed = frame.is_unwound || printed < most;
+            printed += usize::from(is_printed);
+            is_printed
         });
     }
 
@@ -171,7 +149,7 @@ impl<'s> ChainPrinter<'s> {
         out: &mut Vec<u8>,
     ) -> bool {
         while self.functions.len() <= number as usize
-            && let Some(frame) = self.resolver.stacks.frames.get_index(self.functions.len())
+            && let Some(frame) = self.reader.finder.stacks.frames.get_index(self.functions.len())
         {
             let module = frame.module.checked_sub(1).map(ModuleId);
             let symbol =
@@ -205,7 +183,7 @@ impl<'s> ChainPrinter<'s> {
         &mut self,
         frame: FrameWord,
         fields: &Fields,
-        s: &Found<'_>,
+        s: &ScriptSample<'_>,
         epoch: SpaceEpoch,
         out: &mut Vec<u8>,
     ) -> bool {

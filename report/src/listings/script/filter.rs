@@ -3,7 +3,7 @@
 use recrep_format::attr::AttrIndex;
 
 use super::args::Switches;
-use super::sample::Found;
+use super::sample::ScriptSample;
 use crate::query::SampleFilters;
 use crate::samples::{SampleFilter, Session};
 use crate::timeline::ModuleId;
@@ -29,30 +29,17 @@ impl<'q> ListingFilter<'q> {
         let on = find_event("--switch-on", &switches.switch_on, session)?;
         let off = find_event("--switch-off", &switches.switch_off, session)?;
         let compiled = SampleFilter::new(session, filters, None, None);
+        let compiled = SampleFilter { takes_unknown: true, ..compiled };
         Ok(Self { compiled, on, off, shows_switches: switches.show_on_off_events })
     }
 
-    /// Returns whether records of this CPU are printed. Those without a CPU always are.
-    pub(super) fn lists_records_of(&self, cpu: Option<u32>) -> bool {
-        let cpu = cpu.filter(|cpu| *cpu != u32::MAX);
-        self.compiled
-            .filters
-            .cpus
-            .as_ref()
-            .zip(cpu)
-            .is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
-    }
-
     /// Returns whether a sample of a module passes all filters except those by function and event.
-    pub(super) fn passes(&self, s: &Found<'_>, module: Option<ModuleId>) -> bool {
-        let filters = self.compiled.filters;
-        // Samples without a time are the last ones.
-        self.compiled.takes_time(s.who.time.or(Some(u64::MAX)))
-            && self.lists_records_of(s.who.cpu)
-            && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(&*s.who.comm))
-            && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&s.task.pid))
-            && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&s.who.tid[1]))
-            && self.compiled.takes_module(module)
+    pub(super) fn passes(&self, s: &ScriptSample<'_>, module: Option<ModuleId>) -> bool {
+        let (filter, [_, tid]) = (&self.compiled, s.who.tid);
+        filter.takes_time(s.who.time)
+            && filter.counts_cpu(|| s.who.cpu)
+            && filter.takes_task(&s.task, tid)
+            && filter.takes_module(module)
     }
 
     /// Returns whether a sample of this event is listed where events switch samples on and off.

@@ -8,7 +8,7 @@ use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
 use super::fields::{Fields, OutputField};
-use super::sample::Found;
+use super::sample::ScriptSample;
 use crate::profile::modules::{Doubts, NamedShare};
 use crate::samples::Session;
 use crate::symbols::{
@@ -109,13 +109,13 @@ impl<'s> Finder<'s> {
         self.session.timeline.place(mode, task.space, ip, at)
     }
 
-    pub(super) fn place_of(&self, s: &Found<'_>) -> Place {
+    pub(super) fn place_of(&self, s: &ScriptSample<'_>) -> Place {
         self.place(s.mode, &s.task, s.ip(), s.at)
     }
 
     /// Returns the place of an address that may belong to the other CPU mode: code of one, data or
     /// a branch's end in the other.
-    pub(super) fn place_of_either(&self, s: &Found<'_>, address: u64) -> Place {
+    pub(super) fn place_of_either(&self, s: &ScriptSample<'_>, address: u64) -> Place {
         let place = self.place(s.mode, &s.task, address, s.at);
         let other = if s.mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
         if place.module.is_some() || s.mode.is_guest() {

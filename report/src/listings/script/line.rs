@@ -15,34 +15,28 @@ use super::chain::ChainPrinter;
 use super::fields::{Fields, OutputField, fields_of};
 use super::filter::ListingFilter;
 use super::outputs::OutputLines;
-use super::sample::Found;
-use super::source::{self, SourceFiles};
-use super::start::{LineStart, Start};
+use super::sample::ScriptSample;
+use super::source::{self, SourceTexts};
+use super::start::{LineStart, StartPrinter};
 use super::{records, values};
-use crate::callchain::{Deferred, StackUnwinder};
 use crate::count::{CounterKey, Reading};
 use crate::query::Warning;
-use crate::samples::{Session, counted_by_thread, scaled};
+use crate::samples::{ChainSetup, CounterTraits, Session, TaskFinder};
 use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Groups, ModuleId, Place, RecentSpans};
+use crate::timeline::{Groups, ModuleId, Place};
 use crate::tracepoints::{Formats, RecordedKernel};
 
 /// All that the lines of a file have in common.
-pub(super) struct Listing<'s> {
+pub(super) struct ScriptListing<'s> {
     pub(super) session: &'s Session<'s>,
     pub(super) query: &'s ScriptQuery,
     pub(super) functions: &'s Functions<'s>,
-    deferred: &'s Deferred<'s>,
-    unwinding: Option<&'s StackUnwinder<'s>>,
+    chains: ChainSetup<'s>,
     filter: ListingFilter<'s>,
-    /// Whether threads have their own values of the counters that samples read, for each event.
-    by_thread: Vec<bool>,
-    /// Whether increments of their values are scaled to the time that the counters were enabled,
-    /// for each event.
-    pub(super) scales: Vec<bool>,
-    start: Start<'s>,
+    pub(super) counters: CounterTraits,
+    start: StartPrinter<'s>,
     groups: Groups,
     registers: Option<RegsArch>,
     kernel: RecordedKernel<'s>,
@@ -56,12 +50,12 @@ pub(super) struct Listing<'s> {
 
 /// Prints samples, for one worker.
 pub(super) struct Printer<'s> {
-    listing: &'s Listing<'s>,
+    listing: &'s ScriptListing<'s>,
     pub(super) chains: ChainPrinter<'s>,
-    spans: RecentSpans<()>,
+    tasks: TaskFinder<'s>,
     // What follows is of the lines printed before, on which the next ones depend.
-    start: Start<'s>,
-    sources: SourceFiles,
+    start: StartPrinter<'s>,
+    sources: SourceTexts,
     /// `true` if samples are left out until one switches them on.
     is_off: bool,
     /// The width of the data sources.
@@ -75,14 +69,13 @@ pub(super) struct Printer<'s> {
     pub(super) lines: usize,
 }
 
-impl<'s> Listing<'s> {
+impl<'s> ScriptListing<'s> {
     pub(super) fn new(
         session: &'s Session<'s>,
         query: &'s ScriptQuery,
         functions: &'s Functions<'s>,
         formats: &'s Formats,
-        deferred: &'s Deferred<'s>,
-        unwinding: Option<&'s StackUnwinder<'s>>,
+        chains: ChainSetup<'s>,
     ) -> anyhow::Result<Self> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(session, query).into_iter().unzip();
         let clock = session.file.feature::<ClockData>().and_then(Result::ok);
@@ -103,16 +96,10 @@ impl<'s> Listing<'s> {
             session,
             query,
             functions,
-            deferred,
-            unwinding,
+            chains,
             filter: ListingFilter::new(&query.filters.samples, &query.filters.switches, session)?,
-            scales: scaled(&session.file.attrs, &session.split.side_band),
-            by_thread: counted_by_thread(
-                &session.file.attrs,
-                &session.split.side_band,
-                &session.split.pieces,
-            ),
-            start: Start::new(&query.look, clock),
+            counters: CounterTraits::read(session),
+            start: StartPrinter::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
             kernel: RecordedKernel { formats, timeline: &session.timeline, functions },
@@ -145,14 +132,14 @@ impl<'s> Listing<'s> {
 
 impl<'s> Printer<'s> {
     /// Returns a printer that has printed nothing.
-    pub(super) fn new(listing: &'s Listing<'s>) -> Self {
-        let Listing { session, query, functions, deferred, unwinding, .. } = *listing;
+    pub(super) fn new(listing: &'s ScriptListing<'s>) -> Self {
+        let ScriptListing { session, query, functions, .. } = *listing;
         Self {
             listing,
-            chains: ChainPrinter::new(session, query, functions, deferred, unwinding),
-            spans: RecentSpans::default(),
+            chains: ChainPrinter::new(session, query, functions, &listing.chains),
+            tasks: TaskFinder::new(&session.timeline, None),
             start: listing.start.clone(),
-            sources: SourceFiles::default(),
+            sources: SourceTexts::default(),
             is_off: listing.filter.on.is_some(),
             data_src_width: 0,
             readings: FxHashMap::default(),
@@ -205,7 +192,7 @@ impl<'s> Printer<'s> {
                 Some(task.map_or(0, |(_, time)| time)),
             );
         }
-        if !self.listing.filter.lists_records_of(cpu) {
+        if !self.listing.filter.compiled.counts_cpu(|| cpu) {
             return Ok(());
         }
         let [_, tid] = task.map_or(own, |(task, _)| task);
@@ -241,7 +228,7 @@ impl<'s> Printer<'s> {
     /// Returns the module that a sample hit.
     pub(super) fn module(&mut self, raw: RawRecord<'s>) -> Option<ModuleId> {
         let mut fields = SampleFields::default();
-        let found = Found::of(self.listing.session, &mut self.spans, raw, &mut fields)?;
+        let found = ScriptSample::of(self.listing.session, &mut self.tasks, raw, &mut fields)?;
         self.chains.finder.place_of(&found).module
     }
 
@@ -249,14 +236,14 @@ impl<'s> Printer<'s> {
     fn sample(&mut self, raw: RawRecord<'s>, lines: &mut OutputLines) -> io::Result<()> {
         let session = self.listing.session;
         let mut fields = SampleFields::default();
-        let Some(mut found) = Found::of(session, &mut self.spans, raw, &mut fields) else {
+        let Some(mut found) = ScriptSample::of(session, &mut self.tasks, raw, &mut fields) else {
             return Ok(());
         };
         let (attrs, event) = (&session.file.attrs, found.event);
         let Some(read) = found.fields.read.take() else { return self.counted(&found, lines) };
         let group = found.attr.read_format.contains(ReadFormat::GROUP);
-        let by_thread = self.listing.by_thread.get(event.0) == Some(&true);
-        let scales = self.listing.scales.get(event.0) == Some(&true);
+        let by_thread = self.listing.counters.by_thread.get(event.0) == Some(&true);
+        let scales = self.listing.counters.scales.get(event.0) == Some(&true);
         let thread = if by_thread { found.task.thread.pack() } else { 0 };
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
@@ -274,7 +261,7 @@ impl<'s> Printer<'s> {
         Ok(())
     }
 
-    fn passes(&mut self, s: &Found<'_>) -> bool {
+    fn passes(&mut self, s: &ScriptSample<'_>) -> bool {
         let filter = &self.listing.filter;
         let module = if filter.compiled.modules.is_some() {
             self.chains.finder.place_of(s).module
@@ -300,14 +287,14 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints a sample of an event, if it passes the filters.
-    fn counted(&mut self, s: &Found<'_>, lines: &mut OutputLines) -> io::Result<()> {
+    fn counted(&mut self, s: &ScriptSample<'_>, lines: &mut OutputLines) -> io::Result<()> {
         let fields = self.listing.fields.get(s.event.0).filter(|fields| !fields.is_empty());
         let Some(fields) = fields.filter(|_| self.passes(s)) else { return Ok(()) };
         self.lines += 1;
         self.line(fields, s, lines.of_sample(s.event))
     }
 
-    fn line(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    fn line(&mut self, fields: &Fields, s: &ScriptSample<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         self.start.print(
             &s.who,
             fields,
@@ -346,7 +333,7 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints what follows the event's name.
-    fn rest(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    fn rest(&mut self, fields: &Fields, s: &ScriptSample<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         if fields.has(OutputField::Addr) {
             self.addr(fields, s, out);
         }
@@ -383,7 +370,7 @@ impl<'s> Printer<'s> {
     fn branch_trace(
         &mut self,
         fields: &Fields,
-        s: &Found<'_>,
+        s: &ScriptSample<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         let line_comes_last = fields.has(OutputField::SrcLine) && !self.chains.has(s.attr);
@@ -403,7 +390,7 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints the data address, and what is there if it is one of memory that is mapped.
-    fn addr(&mut self, fields: &Fields, s: &Found<'_>, out: &mut Vec<u8>) {
+    fn addr(&mut self, fields: &Fields, s: &ScriptSample<'_>, out: &mut Vec<u8>) {
         let addr = s.fields.addr.unwrap_or(0);
         digits::hex(out, addr, 16);
         let faults =
@@ -416,7 +403,7 @@ impl<'s> Printer<'s> {
     }
 
     /// Prints the sampled instruction, or a line for each frame.
-    fn ip(&mut self, fields: &Fields, has_line: bool, s: &Found<'_>, out: &mut Vec<u8>) {
+    fn ip(&mut self, fields: &Fields, has_line: bool, s: &ScriptSample<'_>, out: &mut Vec<u8>) {
         if self.chains.has(s.attr) && s.fields.callchain.is_some() {
             return self.chains.print(fields, s, out);
         }

@@ -42,9 +42,9 @@ use fields::{Fields, OutputField, fields_of};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::callchain::deferred_chains;
+use crate::callchain::ChainLimit;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
-use crate::engine::unmatched::{self, Recorded};
+use crate::engine::unmatched::{self, RecordedSamples};
 use crate::engine::{fetching, multiplexed};
 use crate::input::{Input, Keep, OpenedInput};
 use crate::listings::dump::{self, DumpOptions};
@@ -53,13 +53,13 @@ use crate::profile::modules::Doubts;
 use crate::query::{
     ChainOptions, Column, FilterValues, Filters, Mode, Query, SortKey, Source, Warning,
 };
-use crate::samples::{RecordPosition, Session, positions, record_at};
+use crate::samples::{ChainSetup, RecordPosition, Session, positions, record_at};
 use crate::symbols::Resolver;
 use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
 use crate::tracepoints::Formats;
 use anyhow::Context as _;
 use frames::Finder;
-use line::{Listing, Printer};
+use line::{Printer, ScriptListing};
 use outputs::Outputs;
 
 /// Returns the query of a histogram that needs the same functions and source lines as the fields.
@@ -120,18 +120,22 @@ fn list(
     }
     let not_fetched = fetching::fetch(&symbol_query(query, session), session, &resolver)?;
     let formats = Formats::read(session.file);
-    let deferred = deferred_chains(session.file, &session.split.side_band);
-    let unwinding = session.unwinding(&resolver);
     let functions = session.functions(&resolver);
-    let listing =
-        Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
+    let most = ChainLimit { frames: query.look.max_stack, outermost: false };
+    let chains = ChainSetup {
+        unwinding: session.unwinding(&resolver),
+        functions: Some(&functions),
+        names_callers: true,
+        ..ChainSetup::new(session, &session.timeline, most)
+    };
+    let listing = ScriptListing::new(session, query, &functions, &formats, chains)?;
     let event_files = match source {
         Source::Path(path) if query.per_event_dump => Some(&**path),
         _ => None,
     };
     let mut outputs = Outputs::new(out, event_files, &session.events)
         .context("cannot write the files of --per-event-dump")?;
-    let Printed { samples, doubts, lower_values, times } =
+    let PrintedSamples { samples, doubts, lower_values, times } =
         print(&listing, &mut outputs).context(CANNOT_WRITE)?;
     outputs.finish().context(CANNOT_WRITE)?;
     resolver.check_unchanged()?;
@@ -140,7 +144,7 @@ fn list(
     warnings.extend(listing.missing.iter().cloned());
     warnings.extend(doubts.warnings("addresses"));
     warnings.extend(Warning::counted(lower_values, "counter-reset", LOWER_VALUES));
-    warnings.extend(multiplexed::warnings(session, &times, &listing.scales));
+    warnings.extend(multiplexed::warnings(session, &times, &listing.counters.scales));
     if listing.has(OutputField::Trace) {
         warnings.extend(formats.warnings.iter().cloned());
     }
@@ -151,11 +155,11 @@ fn list(
 /// Returns the reason if no sample is listed, otherwise warnings about values of filters that no
 /// sample has.
 fn unmatched(
-    listing: &Listing<'_>,
+    listing: &ScriptListing<'_>,
     printed: usize,
     resolver: &Resolver,
 ) -> anyhow::Result<Vec<Warning>> {
-    let Listing { session, query, .. } = listing;
+    let ScriptListing { session, query, .. } = listing;
     let ScriptFilters { samples, symbols, switches, .. } = &query.filters;
     // Functions by address are not looked for by name.
     let symbols = symbols.as_ref().filter(|symbols| symbols.are_names());
@@ -166,8 +170,12 @@ fn unmatched(
     };
     let is_without_samples =
         printed == 0 && query.limit != Some(0) && query.records.kinds().is_empty();
-    let recorded =
-        Recorded { session, resolver, symbol_sources: &query.symbol_sources, mode: Mode::Samples };
+    let recorded = RecordedSamples {
+        session,
+        resolver,
+        symbol_sources: &query.symbol_sources,
+        mode: Mode::Samples,
+    };
     let all = unmatched::filter_values(&filters, is_without_samples, recorded)?;
     let samples = session.split.samples();
     if !is_without_samples {
@@ -185,7 +193,7 @@ fn unmatched(
 }
 
 /// What was printed.
-struct Printed {
+struct PrintedSamples {
     samples: usize,
     doubts: Doubts,
     /// Number of counter values that are lower than the one before.
@@ -198,7 +206,7 @@ struct Printed {
 const CHUNK: usize = 256;
 
 /// Loads the modules that a few of the samples hit, all at once.
-fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
+fn preload(listing: &ScriptListing<'_>, listed: &[RecordPosition]) {
     /// Enough to meet what takes most of the time.
     const SAMPLES: usize = 4096;
     if listing.is_ordered() || !listing.has(OutputField::Sym) {
@@ -218,9 +226,9 @@ fn preload(listing: &Listing<'_>, listed: &[RecordPosition]) {
 
 /// Prints all that is listed.
 fn print<'s>(
-    listing: &'s Listing<'s>,
+    listing: &'s ScriptListing<'s>,
     outputs: &mut Outputs<'_, impl Write>,
-) -> io::Result<Printed> {
+) -> io::Result<PrintedSamples> {
     let (session, workers, buffers) =
         (listing.session, Workers::default(), Workers::<outputs::OutputLines>::default());
     let files = if listing.query.per_event_dump { session.events.len() } else { 0 };
@@ -265,5 +273,10 @@ fn print<'s>(
     let times = times(of_event);
     let samples = printers.iter().map(|printer| printer.lines).sum();
     let finders = printers.into_iter().map(|printer| printer.chains.finder);
-    Ok(Printed { samples, doubts: Finder::doubts(finders, listing.functions), lower_values, times })
+    Ok(PrintedSamples {
+        samples,
+        doubts: Finder::doubts(finders, listing.functions),
+        lower_values,
+        times,
+    })
 }

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// Lines of source files; each file is read once.
 #[derive(Default)]
-pub(super) struct SourceFiles {
+pub(super) struct SourceTexts {
     files: FxHashMap<String, Option<Vec<String>>>,
     /// Last line that was printed for each thread; it is not repeated.
     last: FxHashMap<i32, (String, u32)>,
@@ -44,7 +44,7 @@ pub(super) fn print(line: Option<String>, out: &mut Vec<u8>) {
     }
 }
 
-impl SourceFiles {
+impl SourceTexts {
     /// Returns the text of the source line at a place, unless it was the thread's last one.
     pub(super) fn code(
         &mut self,

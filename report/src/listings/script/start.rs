@@ -25,7 +25,7 @@ pub(super) struct LineStart<'a> {
 
 /// Prints the beginnings; times may count from those before.
 #[derive(Clone)]
-pub(super) struct Start<'q> {
+pub(super) struct StartPrinter<'q> {
     look: &'q ScriptStyle,
     /// Times of the first and the previous line; 0 if there is none, or if that record was
     /// synthesized without a time.
@@ -36,7 +36,7 @@ pub(super) struct Start<'q> {
     zone: TimeZone,
 }
 
-impl<'q> Start<'q> {
+impl<'q> StartPrinter<'q> {
     pub(super) fn new(look: &'q ScriptStyle, clock: Option<ClockData>) -> Self {
         Self { look, first: 0, previous: 0, clock, zone: TimeZone::system() }
     }
@@ -164,7 +164,7 @@ mod tests {
     use crate::listings::script::fields::{Rule, fields_of};
     use recrep_format::attr::Attr;
 
-    fn printed(fields: &str, start: &mut Start<'_>, times: &[u64]) -> Vec<String> {
+    fn printed(fields: &str, start: &mut StartPrinter<'_>, times: &[u64]) -> Vec<String> {
         let attr = Attr::default();
         let fields = fields_of(&[Rule::parse(fields).unwrap()], &attr);
         let line = |time: &u64| {
@@ -191,14 +191,14 @@ mod tests {
             (previous, false, from_zero, ["    0.000000: ", "    0.000000: ", "    1.000000: "]),
         ] {
             let look = ScriptStyle { reltime, deltatime, ns, ..ScriptStyle::default() };
-            assert_eq!(printed("time", &mut Start::new(&look, None), &times), printed_as);
+            assert_eq!(printed("time", &mut StartPrinter::new(&look, None), &times), printed_as);
         }
     }
 
     #[test]
     fn latency_columns_are_short() {
         let look = ScriptStyle { latency: true, ..ScriptStyle::default() };
-        let line = printed("comm,pid,tid,cpu,misc", &mut Start::new(&look, None), &[1]);
+        let line = printed("comm,pid,tid,cpu,misc", &mut StartPrinter::new(&look, None), &[1]);
         assert_eq!(line, ["a-long-c       7/-1        3 U     "]);
     }
 
@@ -207,7 +207,7 @@ mod tests {
         let clock =
             ClockData { version: 1, clockid: 1, wall_clock: 86_400_000_000_000, clock: 1_000 };
         let look = ScriptStyle::default();
-        let mut start = Start::new(&look, Some(clock));
+        let mut start = StartPrinter::new(&look, Some(clock));
         start.zone = TimeZone::UTC;
         let lines = printed("tod", &mut start, &[2_000, 0]);
         assert_eq!(lines, ["1970-01-02 00:00:00.000001 ", "1970-01-01 23:59:59.999999 "]);

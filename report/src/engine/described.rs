@@ -1,0 +1,129 @@
+//! What is said of an input: its summary, warnings, and hints at options that would show more.
+
+use std::path::Path;
+
+use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
+use recrep_format::attr::AttrEntry;
+
+use crate::count::LOWER_VALUES;
+use crate::input::split::Split;
+use crate::profile::recording::{Recording, When};
+use crate::profile::{InputSummary, Profile};
+use crate::query::{Mode, Query, Warning};
+use crate::samples::Session;
+use crate::scan::Dropped;
+use crate::timeline::{SwitchCounts, is_switches, total};
+
+/// Adds to the profile of an input what is said of it.
+pub(super) fn describe(
+    profile: &mut Profile,
+    query: &Query,
+    session: &Session<'_>,
+    not_fetched: Vec<Warning>,
+    dropped: Dropped,
+) {
+    profile.hints = hints(query, &session.input.name, session);
+    profile.inputs.push(summary(query, session));
+    profile.warnings.extend(session.warnings());
+    profile.warnings.extend(not_fetched);
+    profile.warnings.extend(dropped_warnings(&dropped));
+    profile.warnings.extend(dropped.ends.warnings());
+    profile.chain_ends = dropped.ends;
+    if let Some(times) = &session.off_cpu {
+        profile.warnings.extend(time_warnings(&times.counts));
+    }
+}
+
+/// Returns the summary of an input.
+pub(crate) fn summary(query: &Query, session: &Session<'_>) -> InputSummary {
+    let Session { input, split, side_band, .. } = session;
+    let count = |kind: RecordType| split.counts.get(&kind).copied().unwrap_or(0);
+    let mut recording = Recording::of(session.file, count(RecordType::THROTTLE));
+    if query.is_default_input {
+        recording.when = When::of(session.file, Path::new(&input.name));
+    }
+    let summed = input.profile_samples().map(Split::counts_of_profile);
+    let records = summed.as_ref().unwrap_or(&split.counts);
+    InputSummary {
+        path: input.name.clone(),
+        bytes: input.len(),
+        samples: input.profile_samples().unwrap_or_else(|| split.samples()),
+        records: records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
+        lost_events: side_band.lost_events,
+        lost_samples: total(&side_band.lost_samples),
+        filtered_samples: total(&side_band.filtered_samples),
+        complete: session.is_complete(),
+        recording,
+    }
+}
+
+/// Returns options that would show more of an input.
+fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
+    let mut hints = Vec::new();
+    if let Some(times) = &session.off_cpu
+        && times.counts.unfinished > 0
+    {
+        hints.push(format!(
+            "{name}: {} threads were off their CPUs when the recording ended; that time counts \
+             until its last record",
+            times.counts.unfinished
+        ));
+    }
+    if query.mode == Mode::Samples && have_switches(session) {
+        hints.push(format!(
+            "{name} also has waits of threads: see where with --off-cpu, or waiting and running \
+             with --wall"
+        ));
+    }
+    if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
+        hints.push(format!("{name} has branch stacks: -b counts the branches in them"));
+    }
+    hints
+}
+
+/// Returns whether samples have branch stacks other than the hardware's call stack.
+pub(crate) fn have_branches(session: &Session<'_>) -> bool {
+    session.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
+        attr.sample_type.contains(SampleType::BRANCH_STACK)
+            && !attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
+    })
+}
+
+/// Returns whether a report by samples could be one on time.
+pub(crate) fn have_switches(session: &Session<'_>) -> bool {
+    let counts = &session.split.counts;
+    let has_records = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE]
+        .iter()
+        .any(|kind| counts.contains_key(kind));
+    has_records && session.file.attrs.entries().iter().any(|entry| is_switches(&entry.attr))
+}
+
+/// Returns warnings of times that are missing, or shown at another stack.
+fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
+    let unpaired = "switches lack the record of the switch out or in (lost?), so their time is \
+                    unknown and left out";
+    let unsampled = format!(
+        "of {} waits have no stack of their own: their time is shown at the stack of the thread's \
+         CPU sample before, below `[nearest sample]`, or at `[no sample]`",
+        counts.stretches
+    );
+    let all = [
+        Warning::counted(counts.unpaired, "unpaired-switches", unpaired),
+        Warning::counted(counts.unsampled, "unsampled-switches", &unsampled),
+    ];
+    all.into_iter().flatten()
+}
+
+fn dropped_warnings(dropped: &Dropped) -> impl Iterator<Item = Warning> {
+    let Dropped { unknown_id, malformed, torn_chains, lower_values, .. } = *dropped;
+    let of_ids = "samples have an id that no event in the file has, and are left out";
+    let of_fields = "samples are too short for the fields of their event, and are left out";
+    let of_chains = "samples end inside their callchains, and count without them";
+    let all = [
+        Warning::counted(lower_values, "counter-reset", LOWER_VALUES),
+        Warning::counted(unknown_id, "unknown-id", of_ids),
+        Warning::counted(malformed, "bad-sample", of_fields),
+        Warning::counted(torn_chains, "torn-callchain", of_chains),
+    ];
+    all.into_iter().flatten()
+}

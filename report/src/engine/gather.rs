@@ -1,0 +1,168 @@
+//! Joins inputs: the profiles of all inputs of a query, merged or apart.
+//!
+//! ```text
+//!   Source ─► Input ─► OpenedInput ─► Session ─► Profile ─┬─► merged with those of other inputs
+//!             open     parsed         side-band  counted  └─► apart, with the same labels (diff)
+//! ```
+
+use std::sync::OnceLock;
+
+use super::counted::NameSources;
+use super::input_profile::profile;
+use crate::input::several::each_merged;
+use crate::input::{Input, Keep, OpenError, OpenedInput};
+use crate::profile::Profile;
+use crate::profile::names::{ProfileNames, SharedNames};
+use crate::query::{FilterValues, KeyError, Query, Source, Warning};
+use crate::samples::Session;
+use crate::symbols::Resolver;
+use crate::tracepoints::Formats;
+
+/// Answers for single inputs with the same numbers for the same texts.
+struct Answering<'q> {
+    query: &'q Query,
+    resolver: Resolver,
+    names: SharedNames,
+    /// The query that is answered: the first input decides which columns are the default.
+    answered: OnceLock<Query>,
+}
+
+impl<'q> Answering<'q> {
+    fn new(query: &'q Query) -> Self {
+        let resolver = Resolver::new(query.symbol_sources.clone());
+        Self { query, resolver, names: SharedNames::of_resolver(), answered: OnceLock::new() }
+    }
+
+    /// Returns the profile of an input, and what `of` makes of its session.
+    fn input<T>(
+        &self,
+        source: &Source,
+        of: &dyn Fn(&Session<'_>) -> T,
+    ) -> anyhow::Result<(Profile, T)> {
+        let input = Input::open(source)?;
+        input.unless_changed(self.opened_input(&input, of))
+    }
+
+    fn opened_input<T>(
+        &self,
+        input: &Input,
+        of: &dyn Fn(&Session<'_>) -> T,
+    ) -> anyhow::Result<(Profile, T)> {
+        let Self { query, resolver, names, answered } = self;
+        let opened = OpenedInput::new(input, Keep::Some)?;
+        let session = &Session::open(&opened, query.mode, Some(resolver));
+        let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
+        let query =
+            answered.get_or_init(|| if by_trace() { query.by_trace() } else { (*query).clone() });
+        let profile = profile(query, session, NameSources { resolver, shared: names })?;
+        Ok((profile, of(session)))
+    }
+
+    /// Calls `make` with inputs and merges what it returns, in their order.
+    fn merged<T: Send>(
+        &self,
+        sources: &[Source],
+        make: &(dyn Fn(&Source) -> anyhow::Result<T> + Sync),
+        merge: &(dyn Fn(&mut T, T) + Sync),
+    ) -> anyhow::Result<(Option<T>, Vec<Warning>)> {
+        // Which names a file has must not depend on when another one's debug file was fetched.
+        let side_by_side = self.query.symbol_sources.servers.is_none();
+        each_merged(sources, side_by_side, make, merge)
+    }
+}
+
+/// Answers the query, and returns what `of` makes of the session of each input, in their order. If an
+/// input changed while it was read, that is an error: there is no second attempt.
+pub(crate) fn gather<T: Send>(
+    query: &Query,
+    of: impl Fn(&Session<'_>) -> T + Sync,
+) -> anyhow::Result<(Profile, Query, Vec<T>)> {
+    let answering = Answering::new(query);
+    let of_input = |source: &Source| {
+        let (mut profile, made) = answering.input(source, &of)?;
+        if !query.sources.contains(source) || query.sources.len() > 1 {
+            for warning in &mut profile.warnings {
+                let name = profile.inputs.first().map_or("", |input| input.path.as_str());
+                warning.message = format!("{name}: {}", warning.message);
+            }
+        }
+        Ok((profile, vec![made]))
+    };
+    let merge = |(whole, all): &mut (Profile, Vec<T>), (one, made)| {
+        whole.append(one);
+        all.extend(made);
+    };
+    let merged = answering.merged(&query.sources, &of_input, &merge);
+    let (found, unreadable) = match (merged, query.bare_word()) {
+        // Only the input could show that the word is a tracepoint's field.
+        (Err(error), Some(word)) if error.is::<OpenError>() => {
+            return Err(KeyError::NoFile(word.to_owned(), error.to_string()).into());
+        }
+        (merged, _) => merged?,
+    };
+    let Answering { resolver, names, answered, .. } = answering;
+    resolver.check_unchanged()?;
+    let (mut profile, made) = found.unwrap_or_default();
+    profile.names = names.into_names();
+    profile.names.disambiguate();
+    profile.settle();
+    profile.warnings.extend(unreadable);
+    // What one of several inputs has is an answer.
+    if profile.is_without_rows() && query.inspection.is_none() {
+        // Times come from switches of threads, of which there are some.
+        let samples = profile.samples().max(query.mode.is_of_time().into());
+        profile.warnings.push(FilterValues::failure(&profile.filter_values, samples));
+    } else {
+        profile.warnings.extend(FilterValues::partly(&profile.filter_values).collect::<Vec<_>>());
+        let events: Vec<&str> = profile.events().iter().map(|event| event.name.as_str()).collect();
+        let unknown = query.filters.unknown_events(&events);
+        profile.warnings.extend(unknown);
+    }
+    let query = answered.into_inner().unwrap_or_else(|| query.clone());
+    let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
+    if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
+        return Err(KeyError::NoField(column.typed.clone()).into());
+    }
+    Ok((profile, query, made))
+}
+
+/// Profiles of inputs that are not merged, with the same numbers for the same texts.
+pub(crate) struct Apart<T> {
+    /// The inputs of each group of sources in their order, and what was made of each.
+    pub groups: Vec<Vec<(Profile, T)>>,
+    /// A warning for each input that cannot be read, by group.
+    pub unreadable: Vec<Vec<Warning>>,
+    /// Names of cells and frames. Functions that read alike are not disambiguated.
+    pub names: ProfileNames,
+}
+
+/// Answers a query for each input of some groups apart, and returns what `of` makes of the session
+/// of each, too. If an input changed while it was read, that is an error.
+///
+/// # Errors
+/// Returns an error if an input lacks data that the query asks for, but not if none can be read.
+pub(crate) fn apart<T: Send>(
+    query: &Query,
+    groups: &[&[Source]],
+    of: &(dyn Fn(&Session<'_>) -> T + Sync),
+) -> anyhow::Result<Apart<T>> {
+    let answering = Answering::new(query);
+    let of_input = |source: &Source| Ok(vec![answering.input(source, of)?]);
+    let merge = |all: &mut Vec<(Profile, T)>, one: Vec<(Profile, T)>| all.extend(one);
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    for sources in groups {
+        match answering.merged(sources, &of_input, &merge) {
+            Ok((of_group, left_out)) => {
+                found.push(of_group.unwrap_or_default());
+                unreadable.push(left_out);
+            }
+            Err(error) => {
+                let error = error.downcast::<OpenError>()?;
+                found.push(Vec::new());
+                unreadable.push(vec![Warning::new(Warning::UNREADABLE, error.to_string())]);
+            }
+        }
+    }
+    answering.resolver.check_unchanged()?;
+    Ok(Apart { groups: found, unreadable, names: answering.names.into_names() })
+}
