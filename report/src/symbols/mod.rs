@@ -76,10 +76,10 @@ pub(crate) use search::bundle::{BundleKey, UnwindingParts};
 pub(crate) use search::proof::Origin;
 pub(crate) use search::proof::{FileId, Reference};
 pub(crate) use symbol_cache::CacheSlot;
-#[cfg(test)]
-pub(crate) use symbol_cache::SymbolCache;
 pub(crate) use table::SymbolId;
 pub(crate) use wall_clock::WallClock;
 
 #[cfg(test)]
 mod resolver_tests;
+#[cfg(test)]
+pub(crate) use symbol_cache::SymbolCache;

@@ -23,8 +23,6 @@ mod shared;
 pub(crate) use frames::{CALLERS_UNKNOWN, FrameCode, FrameId, FramePosition, NamedFrame};
 pub(crate) use functions::{FunctionId, FunctionName};
 pub(crate) use labels::{FunctionLabel, Label, Subject};
-#[cfg(test)]
-pub(crate) use modules::ModuleIdentity;
 pub(crate) use modules::{CodeKind, FileOffset, ModuleName, ModuleNameId};
 pub(crate) use shared::{FRAME_SLOT, LABEL_SLOT, NewOrKnown, NumberSlot, SharedNames};
 
@@ -64,3 +62,6 @@ impl ProfileNames {
 fn number<T: Eq + std::hash::Hash>(numbers: &mut Interned<T>, value: T) -> u32 {
     u32::try_from(numbers.insert_full(value).0).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+pub(crate) use modules::ModuleIdentity;
