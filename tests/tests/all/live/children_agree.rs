@@ -112,15 +112,15 @@ fn totals_are_perfs_to_the_sample() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let script = "for i in 1 2 3 4 5 6; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort \
-                  -rn | md5sum; done";
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do ls -l /usr/bin /usr/lib >/dev/null; seq \
+                  40000 | sort -rn | md5sum; done";
     let commands = [
         workload("hot --ms 300 --threads 2 --forks 1 --children 1"),
         ["sh", "-c", script].map(str::to_owned).into(),
     ];
     for (number, command) in commands.iter().enumerate() {
         let file = dir.path().join(format!("{number}.data"));
-        record(&file, "-e cpu-clock -F 997 --call-graph fp", command);
+        record(&file, "-e cpu-clock -F 1499 --call-graph fp", command);
         assert_agrees(&file);
     }
 }
