@@ -78,7 +78,9 @@ impl Source {
         let mut paths = BTreeSet::new();
         for start in ["crate::", "super::"] {
             for (at, _) in code.match_indices(start) {
-                if starts_a_word(&code, at) && !code[..at].ends_with("super::") {
+                // `pub(in crate::a)` says who may see, and imports nothing.
+                let is_visibility = code[..at].ends_with("pub(in ");
+                if starts_a_word(&code, at) && !code[..at].ends_with("super::") && !is_visibility {
                     paths.extend(self.tree(&code[at..]));
                 }
             }
@@ -194,8 +196,9 @@ fn use_tree<'a>(code: &'a str, prefix: &[String], paths: &mut BTreeSet<Vec<Strin
 pub fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeMap<&[String], BTreeMap<String, Vec<String>>> =
         sources.iter().map(|source| (&source.module[..], source.code_and_reexports().1)).collect();
-    let name =
-        |module: &[String]| if module.is_empty() { "crate".to_owned() } else { module.join("::") };
+    let name = |module: &[String]| {
+        if module.is_empty() { "crate".to_owned() } else { module.join("::") }
+    };
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources {
         let targets = source.paths().into_iter().map(|path| name(&defining(&modules, path)));
@@ -268,7 +271,7 @@ mod tests {
             at("", "pub mod a;\npub mod b;\nuse a::X;"),
             at("a", "use crate::b::{c::{D, E}, self};\nfn f() { crate::b::g() }"),
             at("b", "mod c;\n// crate::a::X\nfn g() {}\n#[cfg(test)]\nmod tests { use crate::a; }"),
-            at("b::c", "use super::g;\nuse super::super::a;"),
+            at("b::c", "use super::g;\nuse super::super::a;\npub(in crate::b) fn h() {}"),
         ];
         let edges = imports(&sources);
         let of = |name: &str| edges[name].iter().map(String::as_str).collect::<Vec<_>>();

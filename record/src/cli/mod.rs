@@ -130,14 +130,17 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
         None => Machine::read(),
     };
     let machine = machine.map_err(&mut wrong)?;
-    let mut chosen = None;
+    let (mut lists, mut notes, mut view) = (None, Vec::new(), "");
     if let Some(tool) = tool {
         if let Some(list) = tool.listing(&flags, &machine).map_err(&mut wrong)? {
             return Err(Refusal::List(list));
         }
-        chosen = Some(tool.choose(&mut flags, &matches, &machine).map_err(&mut wrong)?);
+        let chosen = tool.choose(&mut flags, &matches, &machine).map_err(&mut wrong)?;
+        (lists, notes, view) = (Some(chosen.lists), chosen.notes, chosen.view);
     }
-    flags.config(&matches, chosen, &machine, cmdline).map_err(|why| wrong(Error::Usage(why)))
+    let config = flags.config(&matches, lists, &machine, cmdline);
+    let config = config.map_err(|why| wrong(Error::Usage(why)))?;
+    Ok(Config { notes, view, ..config })
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how
 //! large a file may grow.
 
-use std::collections::BTreeMap;
-
 use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, imports, sources};
 
@@ -393,105 +391,6 @@ fn there_is_one_pass_over_samples() {
     assert_eq!(using("FrameFinder::new("), ["report/src/samples/chains.rs"]);
     assert_eq!(using(": deferred_chains("), ["report/src/samples/chains.rs"]);
     assert_eq!(using("RecentSpans::default("), ["report/src/samples/tasks.rs"]);
-}
-
-/// Tests stand beside the code; what they put in the place of the kernel or a machine does not.
-#[test]
-fn no_fake_is_compiled_into_a_program() {
-    for source in ["format/src", "record/src", "report/src"].iter().flat_map(|dir| sources(dir)) {
-        let fake = source.module.iter().find(|name| name.contains("fake") || *name == "model");
-        assert_eq!(fake, None, "{} belongs into a package of the tests", source.path);
-        // In two parts, so that this line is none of them.
-        let gated = ["cfg(any(", "test"].concat();
-        assert!(!source.text.contains(&gated), "{} has code for tests of others", source.path);
-    }
-}
-
-/// The types that a crate declares, each with the files that do.
-fn types(folder: &str) -> BTreeMap<String, Vec<String>> {
-    let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for source in sources(folder).iter().filter(|source| !is_test(source)) {
-        for line in source.code().lines() {
-            let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
-            let kind = words.next().unwrap_or_default();
-            if !matches!(kind, "struct" | "enum" | "trait" | "union") {
-                continue;
-            }
-            let name = words.next().unwrap_or_default();
-            let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
-            types.entry(name[..end].to_owned()).or_default().push(source.path.clone());
-        }
-    }
-    types
-}
-
-fn is_test(source: &Source) -> bool {
-    source.path.ends_with("/tests.rs") || source.path.contains("/tests/")
-}
-
-/// Number of type names that a crate may use more than once: it may only fall.
-const TYPES_TWICE: [(&str, usize); 1] = [("record/src", 0)];
-
-#[test]
-fn a_type_has_a_name_of_its_own() {
-    for (folder, most) in TYPES_TWICE {
-        let mut twice = types(folder);
-        assert!(twice.len() > 100, "{folder} declares types");
-        twice.retain(|_, files| files.len() > 1);
-        assert!(twice.len() <= most, "{folder}: {twice:#?}");
-    }
-}
-
-/// The ids of the flags that files declare for clap.
-fn flags(files: &[Source]) -> Vec<String> {
-    let mut flags = Vec::new();
-    for file in files {
-        let code = file.code();
-        for (_, behind) in code.match_indices("#[arg(").map(|(at, _)| code.split_at(at)) {
-            let field = behind.lines().find(|line| line.ends_with(',') && line.contains(": "));
-            let (name, _) = field.and_then(|line| line.split_once(": ")).unwrap();
-            flags.push(name.split_whitespace().last().unwrap().to_owned());
-        }
-    }
-    flags
-}
-
-/// Returns whether a file names a flag: by its id for clap, or as a field of the flags.
-fn names_flag(source: &Source, flag: &str) -> bool {
-    let code = source.code();
-    code.split(|c: char| !(c.is_alphanumeric() || "_.\"".contains(c))).any(|path| {
-        let mut names = path.split('.');
-        let first = names.next().unwrap_or_default();
-        first.strip_prefix('"').and_then(|id| id.strip_suffix('"')) == Some(flag)
-            || (matches!(first, "self" | "flags" | "samples") && names.any(|name| name == flag))
-    })
-}
-
-/// A flag is declared, parsed and made a setting in one file; a second may change it (`rec mem`) or
-/// ask for its place among others. The third is the settings, which know no command line.
-#[test]
-fn a_flag_of_rec_is_in_three_files_at_most() {
-    let cli = || sources("record/src/cli").into_iter().filter(|source| !is_test(source));
-    let others: [(&str, &[&str]); 2] = [
-        ("cli/flags/", &["cli/stat/", "cli/list/"]),
-        ("cli/stat/flags.rs", &["cli/flags/", "cli/list/", "cli/mod.rs", "cli/tools.rs"]),
-    ];
-    for (declared, others) in others {
-        let declaring: Vec<_> = cli().filter(|source| source.path.contains(declared)).collect();
-        let flags = flags(&declaring);
-        assert!(flags.len() > 40, "{declared} declares {} flags", flags.len());
-        for flag in flags {
-            let files: Vec<_> = cli()
-                .filter(|source| !others.iter().any(|other| source.path.contains(other)))
-                .filter(|source| names_flag(source, &flag))
-                .map(|source| source.path)
-                .collect();
-            // `rec mem -e` names other events, and the order of -e and --filter matters; `cpu` is a
-            // value, too.
-            let most = if matches!(&flag[..], "event" | "cpu") { 3 } else { 2 };
-            assert!(files.len() <= most, "--{flag} is in {files:?}");
-        }
-    }
 }
 
 #[test]

@@ -47,3 +47,4 @@ mod rep_stat;
 mod rewrite;
 mod schemas;
 mod script_agrees;
+mod ways;

@@ -16,7 +16,6 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Parser};
 
 use super::help;
-use super::tools::ToolEvents;
 use crate::machine::Machine;
 use crate::plan::config::Config;
 use events::EventFlags;
@@ -61,20 +60,15 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Returns the configuration of the recording; `chosen` are the events of a tool.
+    /// Returns the configuration of the recording; `lists` are events in place of those of `-e`.
     pub(super) fn config(
         self,
         matches: &ArgMatches,
-        chosen: Option<ToolEvents>,
+        lists: Option<Vec<String>>,
         machine: &Machine,
         cmdline: Vec<String>,
     ) -> Result<Config, String> {
         let mut config = Config { command: self.command, cmdline, ..Config::default() };
-        let mut lists = None;
-        if let Some(chosen) = chosen {
-            (config.notes, config.view) = (chosen.notes, chosen.view);
-            lists = Some(chosen.lists);
-        }
         self.events.configure(&mut config, matches, lists, machine)?;
         self.samples.configure(&mut config, matches, machine)?;
         self.side_band.configure(&mut config, matches)?;
