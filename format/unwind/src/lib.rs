@@ -5,7 +5,7 @@
 //!  registers of a sample ─┐
 //!  copy of its stack ─────┤               ┌ place: which module has this address?
 //!  the kernel's chain ────┴─▶ Unwinder ◀──┤ rules: how is a frame of it left?      (Code: asked by address)
-//!                                │        └ code before: does it follow a call?
+//!                                │        └ code: does it follow a call, where does it return?
 //!                                ▼
 //!               frames, innermost first, and how the chain ended
 //! ```
@@ -18,20 +18,31 @@
 //! followed. So it is memory which the copy may lack: a rule that reads there goes on with it, and
 //! one that reads elsewhere does not believe it ([`Memory::links`]).
 //!
+//! Where there is no rule, as in the code of JITs, the code itself is followed to its returns, and
+//! the frame pointer is a second witness (`unruled`). Go's runtime switches stacks, which its rules
+//! do not say: its frame pointers do (`go`).
+//!
 //! Nothing here does I/O. Call frame information may be damaged or hostile: no input makes this
 //! panic, and the work for a frame is bounded.
 
 #![forbid(unsafe_code)]
 
+mod arm;
+mod effect;
+mod exits;
 mod expression;
+mod go;
 pub mod image;
 mod index;
 mod machine;
 mod memory;
 mod rule;
 mod rules;
+mod unruled;
 mod walk;
+mod x86;
 
+pub use go::GoRuntime;
 pub use index::ArmIndex;
 pub use machine::{Machine, Registers};
 pub use memory::Memory;

@@ -5,6 +5,8 @@ use gimli::Register;
 use recrep_format::abi::{RegsAbi, RegsArch};
 use recrep_format::record::Regs;
 
+use super::x86::operand_length;
+
 /// A machine whose stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Machine {
@@ -129,6 +131,24 @@ impl Machine {
         (usize::from(number) < REGISTERS).then_some(number)
     }
 
+    /// Returns the target of a direct call that ends before an address, by the code before it;
+    /// `None` if there is none.
+    pub(super) fn call_target(self, address: u64, code: [u8; 8]) -> Option<u64> {
+        let [.., b3, b4, b5, b6, b7] = code;
+        let distance = match self {
+            Self::X86_64 | Self::X86 if b3 == 0xe8 => {
+                i64::from(i32::from_le_bytes([b4, b5, b6, b7]))
+            }
+            Self::Aarch64 => {
+                let code = u32::from_le_bytes([b4, b5, b6, b7]);
+                let distance = i64::from((code << 6).cast_signed() >> 6) * 4 - 4;
+                (code >> 26 == 0b10_0101).then_some(distance)?
+            }
+            Self::X86_64 | Self::X86 => return None,
+        };
+        Some(address.wrapping_add_signed(distance))
+    }
+
     /// Returns whether code that ends with these bytes ends with a call.
     pub fn is_call(self, code: [u8; 8]) -> bool {
         let [.., b1, b2, b3, b4, b5, b6, b7] = code;
@@ -146,7 +166,8 @@ impl Machine {
                 let is_indirect = |byte: u8, modifiers: &[u8]| {
                     byte == 0xff
                         && modifiers.first().is_some_and(|modrm| {
-                            modrm >> 3 & 7 == 2 && length(*modrm, modifiers) == modifiers.len()
+                            modrm >> 3 & 7 == 2
+                                && operand_length(*modrm, modifiers) == modifiers.len()
                         })
                 };
                 b3 == 0xe8
@@ -158,22 +179,6 @@ impl Machine {
             }
         }
     }
-}
-
-/// Returns the length of an operand of x86: its ModRM byte, and the SIB byte and the displacement
-/// that it says.
-fn length(modrm: u8, operand: &[u8]) -> usize {
-    let (mode, base) = (modrm >> 6, modrm & 7);
-    let index = usize::from(mode != 3 && base == 4);
-    let displacement = match mode {
-        0 if base == 5 => 4,
-        // A SIB byte without base register.
-        0 if base == 4 && operand.get(1).is_some_and(|sib| sib & 7 == 5) => 4,
-        1 => 1,
-        2 => 4,
-        _ => 0,
-    };
-    1 + index + displacement
 }
 
 /// Registers of a frame, by DWARF numbers; each may be unknown.

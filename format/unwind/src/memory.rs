@@ -85,6 +85,11 @@ impl<'a> Readable<'a> {
         Self { memory, machine, pointers }
     }
 
+    /// Returns the machine that the memory is of.
+    pub(super) fn machine(&self) -> Machine {
+        self.machine
+    }
+
     /// Reads the word at an address.
     #[inline]
     pub(super) fn word(&self, address: u64) -> Result<u64, Missing> {

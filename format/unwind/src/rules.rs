@@ -11,6 +11,7 @@ use gimli::{
 };
 use recrep_format::endian::Endian;
 
+use super::go::{GoRuntime, Landmark};
 use super::machine::Machine;
 use super::rule::{FramePointer, Rows, Rule, RuleContext};
 
@@ -24,7 +25,7 @@ pub struct Section<B> {
 }
 
 /// What unwinding needs of a module's file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sections<B> {
     /// The machine that the module is for.
     pub machine: Machine,
@@ -42,6 +43,8 @@ pub struct Sections<B> {
     pub got: u64,
     /// Where the process enters the module (`e_entry`); 0 if it does not.
     pub entry: u64,
+    /// The runtime of a Go program.
+    pub go: Option<GoRuntime>,
 }
 
 impl<B> Sections<B> {
@@ -56,6 +59,7 @@ impl<B> Sections<B> {
             text: 0,
             got: 0,
             entry: 0,
+            go: None,
         }
     }
 }
@@ -177,6 +181,16 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
     pub(super) fn is_entry(&self, address: u64) -> bool {
         let entry = self.sections.entry;
         entry > 0 && (entry..entry.saturating_add(ENTRY)).contains(&address)
+    }
+
+    /// Returns what the function at a linked address means for the chain.
+    pub(super) fn landmark(&self, address: u64) -> Option<Landmark> {
+        self.sections.go.as_ref()?.landmark(address)
+    }
+
+    /// Returns whether the functions keep frame pointers that the rules do not tell of.
+    pub(super) fn is_go(&self) -> bool {
+        self.sections.go.is_some()
     }
 
     /// Returns the rule at a linked address.

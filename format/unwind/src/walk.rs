@@ -3,12 +3,16 @@
 use std::ops::Deref;
 
 use gimli::{CfaRule, Register, RegisterRule};
+use rustc_hash::FxHashMap;
 
+use super::exits::Left;
 use super::expression;
+use super::go::Landmark;
 use super::machine::{Machine, Registers};
 use super::memory::{Link, Memory, Missing, Readable};
 use super::rule::{FullRule, PlainRule, ReturnAddress, Rule, RuleContext, Slot};
 use super::rules::{RowMemory, Rules};
+use super::unruled::Exits;
 
 /// The code of a process at the moment of a sample.
 pub trait Code {
@@ -28,6 +32,15 @@ pub trait Code {
     /// Returns the 8 bytes of code that end before an address of the process; `None` if they are
     /// not known.
     fn code_before(&mut self, address: u64) -> Option<[u8; 8]>;
+
+    /// Copies the code at an address of the process, and returns the number of bytes that are
+    /// known.
+    fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize;
+
+    /// Returns what tells code apart that is in the same place: of processes, of moments.
+    fn version(&self) -> u64 {
+        0
+    }
 }
 
 /// The file of a module cannot be read.
@@ -35,7 +48,7 @@ pub trait Code {
 pub struct Unreadable;
 
 /// Place of an address: the module that is mapped there, and the linked address in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Number of the module.
     pub module: u32,
@@ -86,6 +99,8 @@ pub struct Unwinder {
     memory: RowMemory,
     /// A direct-mapped cache.
     known: Vec<Option<Known>>,
+    /// Exits of code without rules.
+    pub(super) exits: FxHashMap<(u64, Place), Exits>,
     pointers: Vec<u64>,
 }
 
@@ -101,7 +116,12 @@ const KNOWN: u32 = 13;
 
 impl Default for Unwinder {
     fn default() -> Self {
-        Self { memory: RowMemory::new_in(), known: Vec::new(), pointers: Vec::new() }
+        Self {
+            memory: RowMemory::new_in(),
+            known: Vec::new(),
+            exits: FxHashMap::default(),
+            pointers: Vec::new(),
+        }
     }
 }
 
@@ -113,16 +133,18 @@ impl std::fmt::Debug for Unwinder {
 
 /// The frame whose caller is looked for.
 #[derive(Clone, Copy, Debug)]
-struct Current {
-    registers: Registers,
-    ip: u64,
+pub(super) struct Current {
+    pub(super) registers: Registers,
+    pub(super) ip: u64,
     /// `true` if the instruction at `ip` is the frame's own, `false` if `ip` is a return address.
-    is_exact: bool,
+    pub(super) is_exact: bool,
+    /// `true` if it may be on another stack than what it called.
+    is_elsewhere: bool,
 }
 
 /// Reason why a step leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
+pub(super) enum Stop {
     Root,
     Missing(Missing),
 }
@@ -162,7 +184,12 @@ impl Unwinder {
         frames: &mut Vec<Frame>,
     ) -> End {
         let machine = registers.machine();
-        let mut frame = Current { registers: *registers, ip: registers.ip(), is_exact: true };
+        let mut frame = Current {
+            registers: *registers,
+            ip: registers.ip(),
+            is_exact: true,
+            is_elsewhere: false,
+        };
         while frames.len() < most {
             let lookup = frame.ip.wrapping_sub(u64::from(!frame.is_exact));
             let Some(place) = code.place(lookup) else {
@@ -181,9 +208,11 @@ impl Unwinder {
             if rules.machine() != machine {
                 return End::Cut(Cause::NoRules(place.module));
             }
-            let is_first = frames.len() == 1;
-            let stepped = match self.rule(rules, place) {
-                Some(rule) => {
+            let (landmark, is_go) = (rules.landmark(place.address), rules.is_go());
+            let stepped = match (landmark, self.rule(rules, place)) {
+                (Some(Landmark::Root), _) => return End::Whole,
+                (Some(Landmark::Switch), _) => frame.switched(code, memory),
+                (None, Some(rule)) => {
                     if rule.is_signal() && !frame.is_exact {
                         frames.pop();
                         frames.push(Frame::Exact(frame.ip));
@@ -194,7 +223,10 @@ impl Unwinder {
                         Err(Stop::Missing(missing)) if can_resume => {
                             match frame.resumed(code, memory) {
                                 Some(resumed) => {
-                                    frames.push(Frame::Missing);
+                                    // What calls has a frame in Go, though no rule says so.
+                                    if frame.is_exact || !is_go {
+                                        frames.push(Frame::Missing);
+                                    }
                                     Ok(resumed)
                                 }
                                 None => Err(Stop::Missing(missing)),
@@ -203,17 +235,19 @@ impl Unwinder {
                         stepped => stepped,
                     }
                 }
-                None if rules.is_entry(place.address) => return End::Whole,
-                None => {
+                (None, None) if rules.is_entry(place.address) => return End::Whole,
+                (None, None) => {
                     if !frame.is_exact && self.is_beginning(code, frame.ip) {
                         // Entered by a jump, as the start of a coroutine or a thread.
                         frames.pop();
                         frames.push(Frame::Exact(frame.ip));
                         return End::Whole;
                     }
-                    match self.guessed(code, &frame, memory, is_first) {
-                        Err(Stop::Missing(_)) => return End::Cut(Cause::NoRules(place.module)),
-                        guessed => guessed,
+                    match self.without_rules(code, &frame, place, memory) {
+                        Err(Stop::Missing(Missing::Elsewhere)) => {
+                            return End::Cut(Cause::NoRules(place.module));
+                        }
+                        stepped => stepped,
                     }
                 }
             };
@@ -232,7 +266,11 @@ impl Unwinder {
     }
 
     /// Returns the rule of a place.
-    fn rule<B: Deref<Target = [u8]>>(&mut self, rules: &Rules<B>, place: Place) -> Option<&Rule> {
+    pub(super) fn rule<B: Deref<Target = [u8]>>(
+        &mut self,
+        rules: &Rules<B>,
+        place: Place,
+    ) -> Option<&Rule> {
         let Self { memory, known, .. } = self;
         if known.is_empty() {
             known.resize_with(1 << KNOWN, || None);
@@ -246,55 +284,6 @@ impl Unwinder {
             *slot = Some(Known { place, rule });
         }
         slot.as_ref()?.rule.as_ref()
-    }
-
-    /// Returns the caller's frame where there is no rule: the code is of a compiler at run time, or
-    /// written by hand.
-    fn guessed<C: Code>(
-        &mut self,
-        code: &mut C,
-        frame: &Current,
-        memory: &Readable<'_>,
-        is_first: bool,
-    ) -> Result<Current, Stop> {
-        let (old, machine) = (&frame.registers, frame.registers.machine());
-        let (word, sp) = (u64::from(machine.word()), old.get(machine.sp()));
-        let mut registers = *old;
-        // A function without a frame: the return address is on top of the stack.
-        if is_first && machine != Machine::Aarch64 {
-            let top = sp.and_then(|sp| memory.word(sp).ok());
-            let follows = top.and_then(|top| code.code_before(top));
-            if let Some(top) = top.filter(|_| follows.is_some_and(|code| machine.is_call(code))) {
-                registers.set(machine.sp(), sp.map(|sp| sp.wrapping_add(word)));
-                return Ok(frame.caller(registers, top, false));
-            }
-        }
-        let fp = old.get(machine.fp()).ok_or(Missing::Elsewhere)?;
-        // The frame pointer of whoever begins a stack (psABI of x86-64, section 3.4.1).
-        if fp == 0 {
-            return Err(Stop::Root);
-        }
-        if sp.is_some_and(|sp| fp < sp) {
-            return Err(Missing::Elsewhere.into());
-        }
-        let return_address = machine.address(memory.word(fp.wrapping_add(word))?);
-        if return_address != 0 {
-            let place = code.place(return_address.wrapping_sub(1)).ok_or(Missing::Elsewhere)?;
-            // Bytes of code that has no file may be unknown, but such code has no rules either.
-            let is_believed = match code.code_before(return_address) {
-                Some(code) => machine.is_call(code),
-                None => match code.rules(place.module) {
-                    Ok(rules) => self.rule(rules, place).is_none(),
-                    Err(Unreadable) => true,
-                },
-            };
-            if !is_believed {
-                return Err(Missing::Elsewhere.into());
-            }
-        }
-        registers.set(machine.fp(), memory.word(fp).ok());
-        registers.set(machine.sp(), Some(fp.wrapping_add(2 * word)));
-        Ok(frame.caller(registers, return_address, false))
     }
 
     /// Returns whether a function with rules begins at an address.
@@ -314,12 +303,17 @@ impl Current {
         memory: &Readable<'_>,
     ) -> Result<Self, Stop> {
         match rule {
-            Rule::Plain(plain) => self.plain_step(plain, memory),
+            Rule::Plain(plain) => self.plain_step(plain, rules.is_go(), memory),
             Rule::Full(full) => self.full_step(full, rules, memory),
         }
     }
 
-    fn plain_step(&self, rule: &PlainRule, memory: &Readable<'_>) -> Result<Self, Stop> {
+    fn plain_step(
+        &self,
+        rule: &PlainRule,
+        is_go: bool,
+        memory: &Readable<'_>,
+    ) -> Result<Self, Stop> {
         let (old, machine) = (&self.registers, self.registers.machine());
         let base = old.get(rule.cfa.register).ok_or(Missing::Elsewhere)?;
         let cfa = base.wrapping_add_signed(rule.cfa.offset.into());
@@ -349,6 +343,11 @@ impl Current {
             } else if slot == Slot::LOST {
                 registers.set(*number, None);
             }
+        }
+        let fp = machine.fp();
+        let own = cfa.wrapping_sub(2 * u64::from(machine.word()));
+        if is_go && old.get(fp) == Some(own) {
+            registers.set(fp, memory.word(own).ok());
         }
         registers.set(machine.sp(), Some(cfa));
         Ok(self.caller(registers, return_address, rule.is_signal))
@@ -414,7 +413,34 @@ impl Current {
 
     /// Returns the frame of a caller.
     fn caller(&self, registers: Registers, return_address: u64, is_exact: bool) -> Self {
-        Self { registers, ip: registers.machine().address(return_address), is_exact }
+        let ip = registers.machine().address(return_address);
+        Self { registers, ip, is_exact, is_elsewhere: false }
+    }
+
+    /// Returns a caller's frame that was found without rules.
+    pub(super) fn left(&self, Left { return_address, sp, fp }: Left) -> Self {
+        let machine = self.registers.machine();
+        let mut registers = self.registers;
+        let is_elsewhere = registers.get(machine.sp()).is_some_and(|old| sp < old);
+        registers.set(machine.sp(), Some(sp));
+        registers.set(machine.fp(), fp);
+        Self { is_elsewhere, ..self.caller(registers, return_address, false) }
+    }
+
+    /// Returns the frame at the frame pointer, which is on another stack.
+    fn switched<C: Code>(&self, code: &mut C, memory: &Readable<'_>) -> Result<Self, Stop> {
+        let machine = self.registers.machine();
+        let fp = self.registers.get(machine.fp()).ok_or(Missing::Elsewhere)?;
+        if fp == 0 {
+            return Err(Stop::Root);
+        }
+        let word = u64::from(machine.word());
+        let return_address = machine.address(memory.word(fp.wrapping_add(word))?);
+        if !is_return(code, machine, return_address) {
+            return Err(Missing::Elsewhere.into());
+        }
+        let (sp, fp) = (fp.wrapping_add(2 * word), memory.word(fp).ok());
+        Ok(Self { is_elsewhere: true, ..self.left(Left { return_address, sp, fp }) })
     }
 
     /// Returns the next frame that the kernel's chain knows of, if the frame pointer is one that
@@ -423,8 +449,7 @@ impl Current {
         let machine = self.registers.machine();
         let pointer = self.registers.get(machine.fp())?;
         let Link { return_address, caller } = memory.link(pointer)?;
-        let is_call = code.code_before(return_address).is_none_or(|code| machine.is_call(code));
-        code.place(return_address.wrapping_sub(1)).filter(|_| is_call)?;
+        is_return(code, machine, return_address).then_some(())?;
         let mut registers = self.registers;
         registers.forget();
         registers.set(machine.sp(), Some(pointer.wrapping_add(2 * u64::from(machine.word()))));
@@ -438,12 +463,21 @@ impl Current {
         let sp = self.registers.machine().sp();
         match (self.registers.get(sp), callee.registers.get(sp)) {
             // Signal handlers may have a stack of their own.
-            _ if self.is_exact => true,
+            _ if self.is_exact || self.is_elsewhere => true,
             (Some(new), Some(old)) => new > old || (new == old && callee.is_exact),
             _ => false,
         }
     }
 }
 
+/// Returns whether code can return to an address: a call is before it, or a stack begins there.
+fn is_return<C: Code>(code: &mut C, machine: Machine, address: u64) -> bool {
+    let Some(place) = code.place(address.wrapping_sub(1)) else { return false };
+    let is_root = code
+        .rules(place.module)
+        .is_ok_and(|rules| rules.landmark(place.address) == Some(Landmark::Root));
+    is_root || code.code_before(address).is_none_or(|code| machine.is_call(code))
+}
+
 /// Number of the register of Arm that has the return address at first.
-const LINK_REGISTER: u8 = 30;
+pub(super) const LINK_REGISTER: u8 = 30;

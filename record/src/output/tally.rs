@@ -57,11 +57,13 @@ impl Counts {
         self.last = self.last.max(other.last);
     }
 
-    /// Returns the summary line: contents of the file, and losses. `view`: the command of rep that
+    /// Returns the summary line: contents of the file, and losses. `used`: what rec itself used;
+    /// `view`: the command of rep that
     /// shows it, empty for the report; `None` if there is nothing to show.
     pub(crate) fn summary(
         &self,
         chains: &Chains,
+        used: &str,
         bytes: u64,
         name: &str,
         view: Option<&str>,
@@ -88,7 +90,7 @@ impl Counts {
         };
         let chains = chains.summary().map(|chains| format!("{chains}, ")).unwrap_or_default();
         let bytes = units::bytes(bytes);
-        format!("recorded {samples}{time} ({bytes}), {chains}{lost}: {name}{view}")
+        format!("recorded {samples}{time} ({bytes}), {chains}{used}, {lost}: {name}{view}")
     }
 
     /// Returns whether anything was lost.
@@ -388,22 +390,29 @@ mod tests {
     fn the_summary_says_what_is_in_the_file_and_what_was_lost() {
         let counts = Counts { samples: 12, lost_events: 1, lost_samples: 3, ..Counts::default() };
         assert_eq!(
-            counts.summary(&Chains::default(), 4096, "out.data", Some("")),
-            "recorded 12 samples (4.0 KiB), 1 lost event, 3 lost samples: out.data; view: rep"
+            counts.summary(&Chains::default(), "rec used nothing", 4096, "out.data", Some("")),
+            "recorded 12 samples (4.0 KiB), rec used nothing, 1 lost event, 3 lost samples: \
+             out.data; view: rep"
         );
         let all =
             Counts { samples: 6992, first: Some(5), last: 2_000_000_005, ..Counts::default() };
         assert_eq!(
-            all.summary(&Chains::default(), 397_348, "-", Some("syscalls")),
-            "recorded 6,992 samples in 2.0 s (388 KiB), none lost: -"
+            all.summary(&Chains::default(), "rec used nothing", 397_348, "-", Some("syscalls")),
+            "recorded 6,992 samples in 2.0 s (388 KiB), rec used nothing, none lost: -"
         );
         assert!(
-            all.summary(&Chains::default(), 1, "a b.data", Some(""))
-                .ends_with("(1 byte), none lost: a b.data; view: rep 'a b.data'")
+            all.summary(&Chains::default(), "rec used nothing", 1, "a b.data", Some(""))
+                .ends_with("(1 byte), rec used nothing, none lost: a b.data; view: rep 'a b.data'")
         );
         assert_eq!(
-            Counts::default().summary(&Chains::default(), 4096, "out.data", None),
-            "recorded 0 samples (4.0 KiB), none lost: out.data"
+            Counts::default().summary(
+                &Chains::default(),
+                "rec used nothing",
+                4096,
+                "out.data",
+                None
+            ),
+            "recorded 0 samples (4.0 KiB), rec used nothing, none lost: out.data"
         );
         assert!(counts.is_lossy());
     }

@@ -26,6 +26,7 @@ mod state;
 mod status;
 mod timer;
 mod updates;
+mod usage;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

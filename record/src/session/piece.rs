@@ -280,7 +280,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         // Counts alone (-n) are printed, and not in the file, but for those of threads (-s).
         let sample = &self.config.sample;
         let view = (!sample.none || sample.stat).then_some(self.config.view);
-        let line = written.counts.summary(&written.chains, bytes, name, view);
+        let used = self.usage.summary(self.machine.online.len());
+        let line = written.counts.summary(&written.chains, &used, bytes, name, view);
         if written.counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 

@@ -29,6 +29,7 @@ use crate::plan::config::{BuildIds, Config, Delay, Switch};
 use crate::plan::unwinding::is_unwound;
 use crate::session::control::Channel;
 use crate::session::timer::Timer;
+use crate::session::usage::Usage;
 use crate::tasks::Task;
 
 /// Constant part of a recording's state.
@@ -45,6 +46,7 @@ pub(super) struct Recording<'a, K> {
     pub(super) entries: Vec<AttrEntry>,
     /// Features that are known at the start of each file.
     pub(super) head: FeatureWriter,
+    pub(super) usage: Usage,
     /// No mapped files yet, of which the build IDs are read by one thread.
     pub(super) modules: Modules,
 }
@@ -135,7 +137,7 @@ impl State {
         };
         let mut tally = Tally::new(&first.attr);
         tally.modules = recording.modules.renewed();
-        tally.unwinding = Unwinding::of(&recording.entries);
+        tally.unwinding = Unwinding::of(&recording.entries, config.sample.max_stack);
         let unwinding = tally.unwinding.clone();
         let copy = counters.events.iter().map(|event| event.attr.sample_stack_user).max();
         if let Some(copy) = copy.filter(|_| is_unwound) {
@@ -255,6 +257,7 @@ impl<'a, K: Kernel> Recording<'a, K> {
             coverage,
             entries,
             head,
+            usage: Usage::begin(),
             modules,
         })
     }

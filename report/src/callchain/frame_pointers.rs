@@ -236,7 +236,6 @@ const ENTRIES: &[&str] = &[
     "runtime.goexit",
     "runtime.mstart",
     "runtime.mcall",
-    "runtime.systemstack",
     "runtime.rt0_go",
 ];
 

@@ -231,4 +231,20 @@ impl<'u> Code for CodeAt<'u> {
             _ => None,
         }
     }
+
+    fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize {
+        let Self { unwinder, at } = self;
+        let place = unwinder.timeline.place(CpuMode::User, at.space, address, at.moment);
+        let Some(module) = place.module else { return 0 };
+        let index = module.0 as usize;
+        if let Some((_, code)) = unwinder.jit.find(index, place.address) {
+            return code.copy_code(code.address_of(place.address), bytes);
+        }
+        match unwinder.files.modules.get_index(index).map(|module| &module.kind) {
+            Some(ModuleKind::File | ModuleKind::Vdso) => {
+                unwinder.files.of(index).map_or(0, |file| file.copy_code(place.address, bytes))
+            }
+            _ => 0,
+        }
+    }
 }

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use recrep_console::units;
+
+use super::rewrite::MOST_FRAMES;
+
 /// Number of callchains that are whole, and of those that are not by the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chains {
@@ -10,6 +14,8 @@ pub(crate) struct Chains {
     pub(super) cut: u64,
     /// Code without rules, by module.
     pub(super) no_rules: BTreeMap<String, u64>,
+    /// More frames than are followed.
+    pub(super) deep: u64,
     /// A word that is needed is nowhere, or a rule makes no sense.
     pub(super) lost: u64,
     /// The mappings are unknown, or cannot be read: the stack is in the file.
@@ -35,6 +41,7 @@ impl Chains {
     pub(crate) fn add(&mut self, other: &Self) {
         self.whole += other.whole;
         self.cut += other.cut;
+        self.deep += other.deep;
         self.lost += other.lost;
         self.kept += other.kept;
         self.copy = self.copy.max(other.copy);
@@ -46,13 +53,14 @@ impl Chains {
     /// Returns what the summary line says of them; nothing if there are none.
     pub(crate) fn summary(&self) -> Option<String> {
         let no_rules: u64 = self.no_rules.values().sum();
-        let all = self.whole + self.cut + no_rules + self.lost + self.kept;
+        let all = self.whole + self.cut + self.deep + no_rules + self.lost + self.kept;
         let mut modules: Vec<_> = self.no_rules.iter().collect();
         modules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let modules: Vec<&str> = modules.iter().take(2).map(|(name, _)| name.as_str()).collect();
         let mut reasons = [
             (self.cut, format!("cut: copy of {}K", self.copy.div_ceil(1024))),
             (no_rules, format!("no unwind rules: {}", modules.join(", "))),
+            (self.deep, format!("deeper than {} frames", units::grouped(MOST_FRAMES as u64))),
             (self.lost, "no way on".to_owned()),
             (self.kept, "stacks left in the file".to_owned()),
         ];
@@ -91,6 +99,11 @@ mod tests {
         assert_eq!(
             some.summary().unwrap(),
             "99.9 % of callchains whole (under 0.1 % stacks left in the file)"
+        );
+        let deep = Chains { whole: 1, deep: 1, ..Chains::default() };
+        assert_eq!(
+            deep.summary().unwrap(),
+            "50.0 % of callchains whole (50.0 % deeper than 1,024 frames)"
         );
         let whole = Chains { whole: 5, ..Chains::default() };
         assert_eq!(whole.summary().unwrap(), "100.0 % of callchains whole");

@@ -66,13 +66,19 @@ impl std::fmt::Debug for Unwinding {
 }
 
 impl Unwinding {
-    /// Returns what the samples of these events need; `None` if none is unwound.
-    pub(crate) fn of(entries: &[AttrEntry]) -> Option<Arc<Self>> {
+    /// Returns what the samples of these events need; `None` if none is unwound. `max_stack`: number
+    /// of frames that was asked for.
+    pub(crate) fn of(entries: &[AttrEntry], max_stack: Option<u16>) -> Option<Arc<Self>> {
         let mut events = FxHashMap::default();
         for entry in entries.iter().filter(|entry| is_unwound(&entry.attr)) {
             for id in &entry.ids {
                 let (layout, attr) = (SampleLayout::of(&entry.attr), &entry.attr);
-                let (max_stack, copy) = (attr.sample_max_stack, attr.sample_stack_user);
+                // The kernel's own chains may be limited to fewer.
+                let max_stack = match attr.sample_max_stack {
+                    0 => 0,
+                    limited => max_stack.unwrap_or(limited).max(limited),
+                };
+                let copy = attr.sample_stack_user;
                 events.insert(*id, UnwoundEvent { layout, max_stack, copy });
             }
         }

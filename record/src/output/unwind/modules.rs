@@ -7,10 +7,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use object::{
-    Architecture, Object as _, ObjectSection as _, ObjectSegment as _, ReadCache, ReadRef,
+    Architecture, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
+    ReadCache, ReadRef,
 };
 use recrep_format::endian::Endian;
-use recrep_unwind::{Machine, Rules, Section, Sections};
+use recrep_unwind::{GoRuntime, Machine, Rules, Section, Sections};
 use rustc_hash::FxHashMap;
 
 use crate::output::build_ids::{FileId, FileIdentity, MappedFile, vdso};
@@ -140,6 +141,7 @@ impl Module {
             text: address(".text"),
             got: address(".got"),
             entry: file.entry(),
+            go: go_runtime(&file),
         };
         let segments = file.segments().map(|segment| {
             let (offset, length) = segment.file_range();
@@ -168,6 +170,18 @@ fn machine<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Ma
         Architecture::Aarch64 => Some(Machine::Aarch64),
         _ => None,
     }
+}
+
+/// Returns what unwinding needs of Go's runtime, if the program is one of Go.
+fn go_runtime<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<GoRuntime> {
+    file.section_by_name(".gopclntab")?;
+    let mut found = GoRuntime::default();
+    for symbol in file.symbols() {
+        if let Ok(name) = symbol.name_bytes() {
+            found.add(name, symbol.address()..symbol.address().saturating_add(symbol.size()));
+        }
+    }
+    Some(found)
 }
 
 /// All modules, by number. Threads share them.

@@ -23,9 +23,13 @@ use crate::output::tally::event_id;
 
 /// Maximum number of frames where no other is asked for: whole chains where they are possible, and
 /// bounded work for a sample.
-const MOST_FRAMES: usize = 1024;
-/// Number of places in the code whose bytes are remembered.
+pub(super) const MOST_FRAMES: usize = 1024;
+/// Number of pieces of code that are remembered.
 const MOST_CODE: usize = 4096;
+/// Size of a piece: pages consist of whole ones.
+const PIECE: usize = 256;
+/// Log2 of the nanoseconds after which code is read again, as JITs may have replaced it.
+const CODE_LASTS: u32 = 30;
 
 /// Rewrites the records of a thread that writes.
 pub(crate) struct Rewriter {
@@ -117,7 +121,7 @@ impl Rewriter {
                 self.chain.extend_from_slice(chain.as_bytes().get(8 * kernel..)?);
                 keeps_registers = false;
             }
-            Outcome::Unwound(end) => keeps_registers = !self.put_frames(end, shared),
+            Outcome::Unwound(end) => keeps_registers = !self.put_frames(end, event, shared),
             Outcome::Unknown => {
                 kept = stack.trimmed();
                 self.chains.kept += 1;
@@ -185,7 +189,8 @@ impl Rewriter {
 
     /// Appends the frames to the chain, as the kernel writes them, and returns whether they are all
     /// that there is to be had.
-    fn put_frames(&mut self, end: End, shared: &Unwinding) -> bool {
+    fn put_frames(&mut self, end: End, event: &UnwoundEvent, shared: &Unwinding) -> bool {
+        let is_limited = event.max_stack > 0;
         let mut put = |word: u64| self.chain.extend_from_slice(&word.to_ne_bytes());
         put(context::USER);
         let mut has_gap = false;
@@ -204,6 +209,7 @@ impl Rewriter {
         let chains = &mut self.chains;
         match end {
             _ if has_gap => chains.cut += 1,
+            End::Limit if !is_limited => chains.deep += 1,
             End::Whole | End::Limit => {
                 chains.whole += 1;
                 return true;
@@ -231,9 +237,19 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 #[derive(Default)]
 struct Cache {
     modules: Vec<ModuleLookup>,
-    code: FxHashMap<(u32, u64), Option<[u8; 8]>>,
+    /// Pieces of code by process and address.
+    code: FxHashMap<(u32, u64), Piece>,
     /// The memory of the last process that was asked for.
     memory: Option<(u32, Option<File>)>,
+}
+
+/// A piece of a process's code.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// The version that it was read for.
+    version: u64,
+    /// `None` if it cannot be read.
+    bytes: Option<[u8; PIECE]>,
 }
 
 #[derive(Clone, Default)]
@@ -277,14 +293,47 @@ impl ProcessCode<'_> {
         }
     }
 
-    fn read_code(&mut self, address: u64) -> Option<[u8; 8]> {
+    /// Copies code of the process, and returns the number of bytes that are known.
+    fn copy_code(&mut self, address: u64, to: &mut [u8]) -> usize {
+        let mut copied = 0;
+        while let Some(to) = to.get_mut(copied..).filter(|to| !to.is_empty()) {
+            let at = address.wrapping_add(copied as u64);
+            let offset = usize::try_from(at % PIECE as u64).unwrap_or_default();
+            let Some(piece) = self.piece(at - offset as u64) else { break };
+            let known = piece.get(offset..).unwrap_or_default();
+            let length = known.len().min(to.len());
+            for (to, byte) in to.iter_mut().zip(known) {
+                *to = *byte;
+            }
+            copied += length;
+        }
+        copied
+    }
+
+    /// Returns the piece of code at an address, which is read if it was not lately.
+    fn piece(&mut self, address: u64) -> Option<[u8; PIECE]> {
+        let (key, version) = ((self.pid, address), self.version());
+        let known = self.cache.code.get(&key).copied();
+        if let Some(piece) = known.filter(|piece| piece.version == version) {
+            return piece.bytes;
+        }
+        // A process that has ended has the code that it had.
+        let bytes = self.read_piece(address).or(known.and_then(|piece| piece.bytes));
+        if self.cache.code.len() >= MOST_CODE {
+            self.cache.code.clear();
+        }
+        self.cache.code.insert(key, Piece { version, bytes });
+        bytes
+    }
+
+    fn read_piece(&mut self, address: u64) -> Option<[u8; PIECE]> {
         let Cache { memory, .. } = &mut *self.cache;
         if memory.as_ref().is_none_or(|(pid, _)| *pid != self.pid) {
             *memory = Some((self.pid, File::open(format!("/proc/{}/mem", self.pid)).ok()));
         }
         let (_, file) = memory.as_ref()?;
-        let mut bytes = [0; 8];
-        file.as_ref()?.read_exact_at(&mut bytes, address.checked_sub(8)?).ok()?;
+        let mut bytes = [0; PIECE];
+        file.as_ref()?.read_exact_at(&mut bytes, address).ok()?;
         Some(bytes)
     }
 }
@@ -313,15 +362,16 @@ impl Code for ProcessCode<'_> {
     }
 
     fn code_before(&mut self, address: u64) -> Option<[u8; 8]> {
-        let key = (self.pid, address);
-        if let Some(known) = self.cache.code.get(&key) {
-            return *known;
-        }
-        if self.cache.code.len() >= MOST_CODE {
-            self.cache.code.clear();
-        }
-        let bytes = self.read_code(address);
-        self.cache.code.insert(key, bytes);
-        bytes
+        let mut bytes = [0; 8];
+        let copied = self.copy_code(address.checked_sub(8)?, &mut bytes);
+        (copied == bytes.len()).then_some(bytes)
+    }
+
+    fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize {
+        self.copy_code(address, bytes)
+    }
+
+    fn version(&self) -> u64 {
+        self.time >> CODE_LASTS << 32 | u64::from(self.pid)
     }
 }

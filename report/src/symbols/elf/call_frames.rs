@@ -2,11 +2,13 @@
 //! of its segments.
 
 use object::Endianness;
+use object::elf::SHT_SYMTAB;
+use object::read::elf::Sym as _;
 use recrep_format::endian::Endian;
-use recrep_unwind::{Machine, Rules, Section, Sections};
+use recrep_unwind::{GoRuntime, Machine, Rules, Section, Sections};
 
 use crate::input::map::Bytes;
-use crate::symbols::elf::{self, ElfImage, ElfSection, Segment};
+use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols, Segment};
 
 /// Rules by which the frames of a file's functions are unwound (`.eh_frame` of the System V ABI,
 /// `.debug_frame` of DWARF), by linked address.
@@ -45,6 +47,7 @@ impl CallFrames {
             entry: image.entry,
             text: address(b".text"),
             got: address(b".got"),
+            go: go_runtime(image),
         };
         // Of reduced files and debug files, none has contents.
         let mut code = image.sections.iter().filter(|section| section.executable).peekable();
@@ -69,10 +72,41 @@ impl CallFrames {
         file.get(usize::try_from(offset).ok()?..)?.first_chunk().copied()
     }
 
+    /// Copies the bytes at this file offset, and returns how many there are.
+    pub(crate) fn copy_code(&self, offset: u64, to: &mut [u8]) -> usize {
+        let bytes = self.file.as_deref().and_then(|file| file.get(usize::try_from(offset).ok()?..));
+        copied(bytes.unwrap_or_default(), to)
+    }
+
     /// Returns the 8 bytes that end before this file offset.
     pub(crate) fn code_before(&self, offset: u64) -> Option<[u8; 8]> {
         bytes_before(self.file.as_deref()?, offset)
     }
+}
+
+/// Copies the first bytes, as many as there is room for, and returns their number.
+pub(crate) fn copied(from: &[u8], to: &mut [u8]) -> usize {
+    for (to, byte) in to.iter_mut().zip(from) {
+        *to = *byte;
+    }
+    from.len().min(to.len())
+}
+
+/// Returns what unwinding needs of Go's runtime, if the program is one of Go.
+fn go_runtime(image: &ElfImage) -> Option<GoRuntime> {
+    image.section(b".gopclntab")?;
+    let mut found = GoRuntime::default();
+    if let Some(section) = image.section_of_kind(SHT_SYMTAB)
+        && let Ok(ElfSymbols { entries, names }) = image.symbols(section)
+    {
+        for symbol in entries.iter() {
+            let name = names.get(symbol.st_name(image.endian) as usize..).unwrap_or_default();
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            let start = symbol.st_value(image.endian);
+            found.add(name, start..start.saturating_add(symbol.st_size(image.endian)));
+        }
+    }
+    Some(found)
 }
 
 /// Returns the 8 bytes that end before this place.

@@ -13,7 +13,7 @@ use recrep_unwind::{Machine, Rules, Section, Sections};
 
 use super::{Dump, DumpedCode};
 use crate::input::map::Bytes;
-use crate::symbols::elf::call_frames::bytes_before;
+use crate::symbols::elf::call_frames::{bytes_before, copied};
 use crate::symbols::module::JitDump;
 use crate::symbols::outcome::Refusal;
 use crate::symbols::search::file::kept;
@@ -113,6 +113,12 @@ impl JitCode {
         let start = usize::try_from(address.checked_sub(self.whole.0)?).ok()?;
         let size = usize::try_from(looked_up.end.checked_sub(looked_up.start)?).ok()?;
         Some((address, self.code.get(start..start.checked_add(size)?.min(self.code.len()))?))
+    }
+
+    /// Copies the code at an address of the process, and returns the number of bytes.
+    pub(crate) fn copy_code(&self, address: u64, to: &mut [u8]) -> usize {
+        let start = address.checked_sub(self.whole.0).and_then(|at| usize::try_from(at).ok());
+        copied(start.and_then(|start| self.code.get(start..)).unwrap_or_default(), to)
     }
 
     /// Returns the 8 bytes of code that end before an address of the process.
