@@ -12,7 +12,7 @@ Commands:
   rec trace           Record system calls, for rep syscalls
 Options:
   -g                  Record callchains
-  -F HZ, -c N         Sample HZ times per second [default: 4000]; or every N events
+  -F HZ, -c N         Sample HZ times per second [default: 4000; 999 with -g]; or every N events
   -e EVENTS           Events to sample, comma-separated [default: cycles:P, or cpu-clock]
   --off-cpu           Show where threads wait, too
   -a, -C LIST         Record all processes on all CPUs; on these CPUs

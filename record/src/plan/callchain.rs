@@ -7,7 +7,7 @@ use recrep_unwind::Machine;
 use super::context::Context;
 use super::notes::Notes;
 use crate::event::EventSpec;
-use crate::event::sampling::{Callchain, Rate};
+use crate::event::sampling::Callchain;
 use crate::machine::registers::{Arch, Of};
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Only;
@@ -26,12 +26,17 @@ pub(super) fn set(
     let Some(chain) = own.unwrap_or(asked.callchain) else { return Ok(()) };
     attr.sample_type |= S::CALLCHAIN;
     let depth = spec.terms.max_stack.or(if own.is_none() { asked.max_stack } else { None });
-    attr.sample_max_stack =
-        depth.map_or(0, |depth| limited(depth, context.machine.max_stack, notes));
     attr.flags
         .set(F::EXCLUDE_CALLCHAIN_USER, function || asked.callchain_only == Some(Only::Kernel));
     attr.flags.set(F::EXCLUDE_CALLCHAIN_KERNEL, asked.callchain_only == Some(Only::User));
     let chain = choose(chain, attr, spec, context, notes)?;
+    let most = context.machine.max_stack;
+    attr.sample_max_stack = match (chain, depth) {
+        (_, None) => 0,
+        // rec follows as many frames as are asked for.
+        (Callchain::Unwind { .. }, Some(depth)) => depth.min(most),
+        (_, Some(depth)) => limited(depth, most, notes),
+    };
     let chain = match (chain, spec.terms.stack_size) {
         (Callchain::Dwarf { .. }, Some(stack_size)) => Callchain::Dwarf { stack_size },
         _ => chain,
@@ -132,10 +137,6 @@ fn choose(
     if is_idle || sample.callchain_only == Some(Only::Kernel) {
         return Ok(Callchain::Fp);
     }
-    let rate_is_known = match spec.terms.rate {
-        Some(rate) => !matches!(rate, Rate::Period(_)),
-        None => attr.flags.contains(F::FREQ),
-    };
     let is_overwritten = spec.terms.overwrite.unwrap_or(attr.flags.contains(F::WRITE_BACKWARD));
     let why = if machine(context.machine.arch).is_none() {
         "rec does not unwind stacks of this architecture"
@@ -145,8 +146,6 @@ fn choose(
         return Ok(chain);
     } else if is_overwritten {
         "copies of stacks would leave few samples in overwritten rings"
-    } else if !rate_is_known {
-        "copies of stacks may be many where the rate of samples is not known"
     } else {
         return Ok(Callchain::Unwind { stack_size: None });
     };

@@ -10,9 +10,6 @@ use crate::event::sampling::{Callchain, Rate};
 use crate::messages::error::{Error, Result};
 use crate::plan::config::{Config, Only};
 
-/// Maximum bytes of the stack to copy at a switch: there may be a million of them in a second.
-const MOST_COPIED: u32 = 4 << 10;
-
 /// Makes every context switch a sample: of the user's own event if there is one, else of an event
 /// that it adds.
 pub(super) fn sample_switches(specs: &mut Vec<EventSpec>, config: &Config, notes: &mut Notes) {
@@ -45,15 +42,10 @@ fn spec(config: &Config) -> EventSpec {
     spec.terms.rate = Some(Rate::Period(1));
     // The kernel takes branch records when a counter of the PMU overflows, not when it switches.
     spec.terms.branches = Some(BranchSampleType::empty());
-    let own = match config.sample.callchain {
-        Some(Callchain::Lbr | Callchain::Best) => Callchain::Fp,
-        Some(Callchain::Unwind { stack_size }) => {
-            let stack_size = stack_size.unwrap_or(MOST_COPIED).min(MOST_COPIED);
-            Callchain::Unwind { stack_size: Some(stack_size) }
-        }
-        _ => return spec,
-    };
-    spec.terms.callchain = Some(Some(own));
+    if config.sample.callchain != Some(Callchain::Lbr) {
+        return spec;
+    }
+    spec.terms.callchain = Some(Some(Callchain::Fp));
     spec.terms.max_stack = config.sample.max_stack;
     spec
 }

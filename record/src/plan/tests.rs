@@ -161,7 +161,8 @@ fn only_cpus_that_are_online() {
 fn what_is_done_otherwise_than_asked_is_told_once() {
     for (line, told) in [
         ("-e cycles,faults -F 200000 x", "100000 Hz instead of 200000 Hz"),
-        ("-g --max-stack 500 x", "127 frames instead of 500"),
+        ("--call-graph fp --max-stack 500 x", "127 frames instead of 500"),
+        ("-g --max-stack 500 x", "sampling at 999 Hz"),
         ("--call-graph lbr -b -e cycles,faults x", "not lbr"),
         ("-e cycles:k --call-graph lbr x", "user space only"),
         ("--call-graph dwarf --user-regs=ax -e cycles,faults x", "instruction and stack pointers"),

@@ -1,7 +1,8 @@
 //! Callchains that rec unwinds while it records: from how much of the stack.
 //!
 //! The copies do not reach the file, but the kernel has to make them, and a ring has to hold them
-//! until they are unwound: so the rate has to be known.
+//! until they are unwound: so the rate is lower than that of other samples, and where it is not
+//! known, less is copied.
 
 use recrep_console::units;
 use recrep_format::abi::{AttrFlags, SampleType};
@@ -12,11 +13,16 @@ use super::event::PlannedEvent;
 use super::notes::Notes;
 use super::rings::{self, RingOfCopies};
 use crate::event::EventSpec;
-use crate::event::sampling::Callchain;
+use crate::event::sampling::{Callchain, Rate};
 use crate::machine::registers::Arch;
 
 /// Sizes of copies, largest first: 32 KiB have the whole stack of nearly all samples.
 const SIZES: [u32; 4] = [32 << 10, 16 << 10, 8 << 10, 4 << 10];
+/// Bytes that are copied at most with samples whose rate is not known: of context switches there
+/// may be a million in a second.
+const MOST_AT_ANY_RATE: u32 = 8 << 10;
+/// Default frequency of samples with a copy of the stack.
+const DEFAULT_HZ: u64 = 999;
 /// Time for which a ring has to hold samples, in milliseconds.
 const HELD: u64 = 15;
 /// Shorter time for users whose rings are limited: complete callchains are worth more.
@@ -42,6 +48,7 @@ pub(super) fn size_copies(
     context: &Context<'_>,
     notes: &mut Notes,
 ) -> bool {
+    lower_rates(events, specs, context, notes);
     let unwound = events.iter().filter(|event| is_unwound(&event.attr));
     let samples = unwound.filter_map(|event| event.attr.frequency()).sum::<u64>();
     let beside_aux = events.iter().any(|event| event.has_aux);
@@ -56,8 +63,13 @@ pub(super) fn size_copies(
             Some(Callchain::Unwind { .. })
         );
         if let Some(size) = chosen.or(by_choice.then_some(least)) {
-            event.attr.sample_stack_user = size;
+            let is_known = event.attr.frequency().is_some();
+            let most = if is_known { u32::MAX } else { MOST_AT_ANY_RATE };
+            event.attr.sample_stack_user = size.min(most);
             continue;
+        }
+        if has_default_rate(event, spec, context) {
+            context.rates.of(None).set(&mut event.attr);
         }
         event.attr.sample_type -= SampleType::REGS_USER | SampleType::STACK_USER;
         event.attr.sample_regs_user = 0;
@@ -101,4 +113,29 @@ fn size_of_copies(
 /// Returns the bytes that so many CPUs copy in a second.
 fn copied_by(samples: u64, cpus: usize, size: u32) -> u64 {
     samples.saturating_mul(cpus as u64).saturating_mul(size.into())
+}
+
+/// Sets the default rate of events whose stacks are copied.
+fn lower_rates(
+    events: &mut [PlannedEvent],
+    specs: &[EventSpec],
+    context: &Context<'_>,
+    notes: &mut Notes,
+) {
+    for (event, spec) in events.iter_mut().zip(specs) {
+        let is_higher = event.attr.frequency().is_some_and(|hz| hz > DEFAULT_HZ);
+        if is_unwound(&event.attr) && is_higher && has_default_rate(event, spec, context) {
+            event.attr.sample_period = DEFAULT_HZ;
+            notes.add(format!(
+                "sampling at {DEFAULT_HZ} Hz, as stacks are copied to be unwound; -F sets another \
+                 rate"
+            ));
+        }
+    }
+}
+
+/// Returns whether the frequency of an event was not asked for.
+fn has_default_rate(event: &PlannedEvent, spec: &EventSpec, context: &Context<'_>) -> bool {
+    let is_default = context.config.rate == Rate::Default && spec.terms.rate.is_none();
+    is_default && event.attr.frequency().is_some()
 }

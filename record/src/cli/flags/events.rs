@@ -32,7 +32,8 @@ pub(in crate::cli) struct EventFlags {
     /// for all
     #[arg(short = 'G', long, value_name = "NAMES", action = ArgAction::Append)]
     cgroup: Vec<String>,
-    /// Sample HZ times per second, or 'max' for the kernel's limit [default: 4000]
+    /// Sample HZ times per second, or 'max' for the kernel's limit [default: 4000; 999
+    /// where stacks are copied to be unwound (-g)]
     #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "count", value_parser = hertz)]
     freq: Option<Rate>,
     /// Take one sample every N events
