@@ -77,7 +77,7 @@ pub(super) struct ChainArgs {
     #[arg(long)]
     no_check_callchains: bool,
 
-    /// Use at most N frames of each callchain [default: 127]
+    /// Use at most N frames of each callchain [default: all]
     #[arg(long = "max-stack", value_name = "N")]
     most: Option<usize>,
 }

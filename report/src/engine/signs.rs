@@ -79,8 +79,10 @@ const INTERPRETERS: &[Interpreter] = &[
     },
 ];
 
-/// Number of frames at which the kernel and `rep` cut callchains by default.
+/// Number of frames at which the kernel cuts callchains by default.
 const CUT: u32 = 127;
+/// Number of frames at which `rec` does.
+const CUT_BY_REC: u32 = 1024;
 
 /// The user parts of callchains in a file.
 pub(crate) struct UserChains {
@@ -102,8 +104,9 @@ impl UserChains {
             let by_kernel = source == StackSource::FramePointers;
             let is_left_out = attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER) && by_kernel;
             let is_recorded = attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out;
+            let most = if by_kernel { CUT } else { CUT_BY_REC };
             let asked = u32::from(attr.sample_max_stack);
-            let limit = if by_kernel && asked > 0 { asked.min(CUT) } else { CUT };
+            let limit = if asked > 0 { asked.min(most) } else { most };
             is_recorded.then_some(limit)
         };
         Self { source, limits: session.file.attrs.entries().iter().map(limit).collect() }

@@ -45,7 +45,7 @@ pub(crate) struct ChainOptions {
 impl ChainOptions {
     /// Returns the maximum number of frames per callchain.
     pub(crate) fn frames(&self) -> usize {
-        self.most.unwrap_or(MAX_STACK)
+        self.most.unwrap_or(MOST_FRAMES)
     }
 
     /// Returns whether rows depend on callchains without showing them.
@@ -72,6 +72,10 @@ impl ChainOptions {
 
 /// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
 pub(crate) const MAX_STACK: usize = 127;
+
+/// Number of frames of a callchain that are used where no maximum is asked for: more than any stack
+/// that can be copied has.
+const MOST_FRAMES: usize = 1 << 16;
 
 /// Everything that the user requested.
 #[derive(Clone, Debug, Default)]

@@ -196,3 +196,17 @@ fn deferred_user_parts_are_joined() {
     assert_eq!(place.listed(""), ["main|work|entry|", "main|work|entry|", "entry|"]);
     assert_eq!(place.listed("--max-stack 2"), ["work|entry|", "work|entry|", "entry|"]);
 }
+
+#[test]
+fn deep_callchains_are_whole_unless_a_maximum_is_asked_for() {
+    let long: Vec<u64> = [context::USER, PARSE]
+        .into_iter()
+        .chain(std::iter::repeat_n(WORK, 300))
+        .chain([MAIN])
+        .collect();
+    let deep = stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&long));
+    let place = Place::of(&deep);
+    let frames = |words: &str| place.rep(&format!("--format folded {words}")).split(';').count();
+    assert_eq!([frames(""), frames("--max-stack 5")], [303, 6]);
+    assert!(place.rep("--format folded").starts_with("app;main;work;"));
+}
