@@ -23,7 +23,7 @@ use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
-use recrep_format::read::{self, File, Ordered, RecordRef, Recording};
+use recrep_format::read::File;
 use recrep_format::record::{Body, Record, SampleFields};
 use recrep_format::write::{FeatureWriter, FileWriter};
 
@@ -104,10 +104,6 @@ fn measure(bencher: Bencher<'_, '_>, input: Input, work: impl Fn(&'static [u8]) 
     bencher.counter(BytesCount::new(data)).counter(ItemsCount::new(records)).bench(|| work(bytes));
 }
 
-fn ip(record: RecordRef<'_>) -> u64 {
-    record.sample().and_then(|sample| sample.ip()).unwrap_or(0)
-}
-
 /// Headers only, of a file in memory.
 #[divan::bench(sample_count = 10, args = INPUTS)]
 fn frames(bencher: Bencher<'_, '_>, input: Input) {
@@ -138,47 +134,6 @@ fn every_field(bencher: Bencher<'_, '_>, input: Input) {
             .map(|all| all.callchain.map_or(0, sum))
             .sum()
     });
-}
-
-fn sum<I: read::Input>(mut records: Recording<I>) -> u64 {
-    let mut sum = 0u64;
-    while let Some(record) = records.next_record() {
-        sum = sum.wrapping_add(ip(record.unwrap()));
-    }
-    sum
-}
-
-fn sum_ordered<I: read::Input>(mut records: Ordered<I>) -> u64 {
-    let mut sum = 0u64;
-    while let Some(record) = records.next_record() {
-        sum = sum.wrapping_add(ip(record.unwrap()));
-    }
-    assert_eq!(records.late(), 0);
-    sum
-}
-
-/// Events and ips front to back, in the order of the file.
-#[divan::bench(sample_count = 10, args = INPUTS)]
-fn recording_ips(bencher: Bencher<'_, '_>, input: Input) {
-    measure(bencher, input, |bytes| sum(Recording::new(bytes).unwrap()));
-}
-
-/// The same of bytes in memory.
-#[divan::bench(sample_count = 10, args = INPUTS)]
-fn recording_in_memory_ips(bencher: Bencher<'_, '_>, input: Input) {
-    measure(bencher, input, |bytes| sum(Recording::of_bytes(bytes).unwrap()));
-}
-
-/// Events and ips in order of time.
-#[divan::bench(sample_count = 10, args = INPUTS)]
-fn ordered_ips(bencher: Bencher<'_, '_>, input: Input) {
-    measure(bencher, input, |bytes| sum_ordered(Recording::new(bytes).unwrap().ordered()));
-}
-
-/// The same of bytes in memory.
-#[divan::bench(sample_count = 10, args = INPUTS)]
-fn ordered_in_memory_ips(bencher: Bencher<'_, '_>, input: Input) {
-    measure(bencher, input, |bytes| sum_ordered(Recording::of_bytes(bytes).unwrap().ordered()));
 }
 
 /// Events and ips in order of time, by linux-perf-data, which knows no other.

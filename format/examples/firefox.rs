@@ -21,7 +21,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::fs::File;
+use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::time::SystemTime;
 
@@ -35,8 +35,10 @@ use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::build_id::BuildId;
 use recrep_format::error::Result;
 use recrep_format::feature::BuildIds;
-use recrep_format::read::{RecordRef, Recording};
-use recrep_format::record::{Body, CallchainItem, CallchainItems, Mmap, Mmap2, Sample, Task};
+use recrep_format::read::File;
+use recrep_format::record::{
+    Body, CallchainItem, CallchainItems, Mmap, Mmap2, RawRecord, Sample, Task,
+};
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let args: Vec<_> = std::env::args().skip(1).collect();
@@ -47,26 +49,32 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         [input] => (Some(input), None),
         _ => return Err("usage: firefox [-o FILE] [FILE]".into()),
     };
-    let mut converter = Converter::new();
-    let reader: Box<dyn Read> = match input {
-        Some(path) => {
-            // The build IDs of a file follow its records, so they are read first.
-            converter.build_ids = build_ids(File::open(path)?)?;
-            Box::new(File::open(path)?)
+    let mut bytes = Vec::new();
+    match input {
+        Some(path) => drop(fs::File::open(path)?.read_to_end(&mut bytes)?),
+        None => drop(io::stdin().lock().read_to_end(&mut bytes)?),
+    }
+    let file = File::parse(&bytes)?;
+    let mut converter = Converter::new(build_ids(&file)?);
+    let unpacked = file.unpacked();
+    // What is damaged is left out.
+    let mut records = Vec::new();
+    for record in unpacked.records() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(error) => eprintln!("{error}"),
         }
-        None => Box::new(io::stdin().lock()),
-    };
-    // In order of time: a name, or a mapping, counts for the samples behind it.
-    let mut records = Recording::new(reader)?.ordered();
-    while let Some(record) = records.next_record() {
-        // What is damaged is left out.
-        if let Err(error) = record.and_then(|record| converter.convert(&record)) {
+    }
+    // A name, or a mapping, counts for the samples after it. Records of one time keep their order.
+    records.sort_by_key(|record| time(&file, record));
+    for record in records {
+        if let Err(error) = converter.convert(&file, &record) {
             eprintln!("{error}");
         }
     }
-    records.recording().warnings().iter().for_each(|warning| eprintln!("{warning}"));
+    file.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let out: Box<dyn Write> = match output {
-        Some(path) => Box::new(File::create(path)?),
+        Some(path) => Box::new(fs::File::create(path)?),
         None => Box::new(io::stdout().lock()),
     };
     let mut out = BufWriter::new(out);
@@ -74,12 +82,15 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
 }
 
-/// Reads a recording to its end, and returns the build IDs that it has there, by the names of the
-/// files.
-fn build_ids(input: impl Read) -> Result<HashMap<Vec<u8>, BuildId>> {
-    let mut recording = Recording::new(input)?;
-    while recording.next_record().is_some() {}
-    let Some(feature) = recording.feature::<BuildIds<'_>>() else { return Ok(HashMap::new()) };
+/// Returns the time of a record. Synthesized records have 0 or all ones in its place: they describe
+/// what was there before all others.
+fn time(file: &File<'_>, record: &RawRecord<'_>) -> Option<u64> {
+    file.attrs.time_of(record).filter(|time| !matches!(*time, 0 | u64::MAX))
+}
+
+/// Returns the build IDs that a recording has, by the names of the files.
+fn build_ids(file: &File<'_>) -> Result<HashMap<Vec<u8>, BuildId>> {
+    let Some(feature) = file.feature::<BuildIds<'_>>() else { return Ok(HashMap::new()) };
     let entries = feature?.entries;
     Ok(entries
         .iter()
@@ -115,7 +126,7 @@ struct Thread {
 }
 
 impl Converter {
-    fn new() -> Self {
+    fn new(build_ids: HashMap<Vec<u8>, BuildId>) -> Self {
         let mut profile =
             Profile::new("perf.data", SystemTime::now().into(), SamplingInterval::from_millis(1));
         Self {
@@ -123,7 +134,7 @@ impl Converter {
             threads: HashMap::new(),
             kernel_image: LibMappings::new(),
             kernel_modules: LibMappings::new(),
-            build_ids: HashMap::new(),
+            build_ids,
             user: profile.add_category("User", CategoryColor::Yellow),
             kernel: profile.add_category("Kernel", CategoryColor::Orange),
             start: None,
@@ -132,19 +143,21 @@ impl Converter {
         }
     }
 
-    fn convert(&mut self, record: &RecordRef<'_>) -> Result<()> {
-        let time = record.time();
+    fn convert(&mut self, file: &File<'_>, record: &RawRecord<'_>) -> Result<()> {
+        let time = time(file, record);
         if let (Some(time), Some(start)) = (time, self.start) {
             self.now = Timestamp::from_nanos_since_reference(time.saturating_sub(start));
         }
-        if let (Some(sample), Some((AttrIndex(0), first))) = (record.sample(), record.event()) {
+        if let Some((AttrIndex(0), sample)) = file.attrs.sample(*record)
+            && let Some(first) = file.attrs.get(AttrIndex(0))
+        {
             if self.start.is_none() {
                 self.start = time;
                 self.profile.set_interval(SamplingInterval::from_nanos(interval(&first.attr)));
             }
             return self.sample(&sample, &first.attr);
         }
-        let record = record.decode()?;
+        let record = file.attrs.decode(record)?;
         let has = |bit| record.misc & bit != 0;
         match record.body {
             Body::Comm(comm) => {

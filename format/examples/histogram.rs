@@ -1,5 +1,4 @@
-//! Counts samples by the name of their thread, from standard input, in bounded memory: of two
-//! rounds of perf.
+//! Counts samples by the name of their thread, from standard input.
 //!
 //! ```sh
 //! perf record -o - -- ./app | cargo run --release -p recrep-format --example histogram
@@ -10,25 +9,35 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-use recrep_format::read::Recording;
-use recrep_format::record::Body;
+use recrep_format::read::File;
+use recrep_format::record::{Body, RawRecord};
+
+/// Returns the time of a record. Synthesized records have 0 or all ones in its place: they describe
+/// what was there before all others.
+fn time(file: &File<'_>, record: &RawRecord<'_>) -> Option<u64> {
+    file.attrs.time_of(record).filter(|time| !matches!(*time, 0 | u64::MAX))
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // In order of time: a name counts for the samples behind it.
-    let mut records = Recording::new(io::stdin().lock())?.ordered();
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    let file = File::parse(&bytes)?;
+    let unpacked = file.unpacked();
+    let mut records = Vec::new();
+    for record in unpacked.records() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(error) => eprintln!("{error}: the records before it are counted"),
+        }
+    }
+    // A name counts for the samples after it. Records of one time keep their order.
+    records.sort_by_key(|record| time(&file, record));
     let mut comms: HashMap<u32, String> = HashMap::from([(0, "swapper".to_owned())]);
     let mut counts: HashMap<String, u64> = HashMap::new();
-    while let Some(record) = records.next_record() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                eprintln!("{error}: the records before it are counted");
-                continue;
-            }
-        };
-        if let Some(tid) = record.sample().and_then(|sample| sample.tid()) {
+    for record in records {
+        if let Some(tid) = file.attrs.sample(record).and_then(|(_, sample)| sample.tid()) {
             let comm = comms.get(&tid).map_or("unknown", String::as_str);
             match counts.get_mut(comm) {
                 Some(count) => *count += 1,
@@ -36,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             continue;
         }
-        match record.decode().map(|record| record.body) {
+        match file.attrs.decode(&record).map(|record| record.body) {
             Ok(Body::Comm(comm)) => drop(comms.insert(comm.tid, comm.comm.to_text().into_owned())),
             // A new thread has the name of the one that made it.
             Ok(Body::Fork(fork)) => {
@@ -48,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(error) => eprintln!("{error}: left out"),
         }
     }
-    records.recording().warnings().iter().for_each(|warning| eprintln!("{warning}"));
+    file.warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let mut rows: Vec<_> = counts.into_iter().collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut out = io::stdout().lock();

@@ -16,14 +16,10 @@
 //! +--------------------+
 //! ```
 //!
-//! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file,
-//!   a pipe, the files of a directory. It holds one record at a time, and decompresses COMPRESSED
-//!   records on the way. [`Recording::ordered`](read::Recording::ordered) returns records in order
-//!   of time, and holds those whose turn has not come.
-//!   [`Recording::of_bytes`](read::Recording::of_bytes) reads bytes that are in memory, without a
-//!   copy.
-//! - [`read::File`] has a whole file in memory, for random access to its parts. It cuts the data
-//!   at the ends of records, for several threads ([`read::Frames`]).
+//! - [`read::File`] has a recording in memory: a mapped file, or a pipe that was read to its end.
+//!   Its parts can be looked at in any order. [`File::records`](read::File::records) returns the
+//!   records as they stand, [`File::unpacked`](read::File::unpacked) those that were compressed,
+//!   too. [`read::Frames`] finds the records in any piece of the data, for several threads.
 //! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are
 //!   ([`layout`]).
 //! - [`record::Sample`] reads a sample's fields straight from their places;
@@ -35,22 +31,25 @@
 //! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies
 //!   chosen records of a file.
 //!
-//! The crate forbids unsafe code, knows no operating system, reads from slices and
-//! [`Read`](std::io::Read), and writes to [`Write`](std::io::Write). Input cannot make it panic:
+//! The crate forbids unsafe code, knows no operating system, reads from slices, and writes to
+//! [`Write`](std::io::Write). Input cannot make it panic:
 //! every read is checked, and every error gives the offset of the byte where reading failed.
 //!
 //! Counts the samples of each thread in a recording on standard input:
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
+//! use std::io::Read;
 //!
-//! use recrep_format::read::Recording;
+//! use recrep_format::read::File;
 //!
-//! # fn main() -> recrep_format::error::Result<()> {
-//! let mut recording = Recording::new(std::io::stdin().lock())?;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut bytes = Vec::new();
+//! std::io::stdin().lock().read_to_end(&mut bytes)?;
+//! let file = File::parse(&bytes)?;
 //! let mut counts = BTreeMap::new();
-//! while let Some(record) = recording.next_record() {
-//!     if let Some(tid) = record?.sample().and_then(|sample| sample.tid()) {
+//! for record in file.unpacked().records() {
+//!     if let Some(tid) = file.attrs.sample(record?).and_then(|(_event, sample)| sample.tid()) {
 //!         *counts.entry(tid).or_insert(0) += 1;
 //!     }
 //! }

@@ -17,14 +17,18 @@ pub fn add_ratios(rows: &mut [Row], events: &[Event], elapsed: Duration) {
     for row in rows.iter() {
         places.entry(&row.place).or_default().push(row);
     }
-    let ratios = |row: &Row| {
-        let (event, rows) = (events.get(row.event)?, places.get(&row.place)?);
-        row.is_counted()
-            .then(|| Around { row, event, rows, events }.metrics(elapsed.as_nanos() as f64))
-    };
-    let all: Vec<_> = rows.iter().map(ratios).collect();
+    let elapsed = elapsed.as_nanos() as f64;
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows.iter() {
+        all.push(match (events.get(row.event), places.get(&row.place)) {
+            (Some(event), Some(rows)) if row.is_counted() => {
+                Around { row, event, rows, events }.metrics(elapsed)
+            }
+            _ => Vec::new(),
+        });
+    }
     for (row, metrics) in rows.iter_mut().zip(all) {
-        row.metrics.extend(metrics.into_iter().flatten());
+        row.metrics.extend(metrics);
     }
 }
 
@@ -39,48 +43,56 @@ struct Around<'a> {
 impl Around<'_> {
     /// Returns the metrics of the row, by perf's rules.
     fn metrics(&self, elapsed: f64) -> Vec<Metric> {
-        let value = self.row.value;
-        let hardware = |event| self.total(Role::Hardware(event));
         let clock = self.total(Role::Clock);
-        let of = |total: Option<f64>, name: &str| {
-            let percent = 100.0 * value / total.filter(|total| *total > 0.0 && value > 0.0)?;
-            Some(Metric::new(name, percent, Quantity::Percent))
-        };
-        let per = |total: Option<f64>, name: &str, decimals| {
-            let ratio = value / total.filter(|total| *total > 0.0)?;
-            Some(Metric::new(name, ratio, Quantity::Number(decimals)))
-        };
         let metric = match self.event.role {
-            Role::Clock => per(Some(elapsed), "CPUs utilized", 3),
-            Role::Hardware(HwEvent::CPU_CYCLES) => per(clock, "GHz", 3),
+            Role::Clock => self.per(Some(elapsed), "CPUs utilized", 3),
+            Role::Hardware(HwEvent::CPU_CYCLES) => self.per(clock, "GHz", 3),
             Role::Hardware(HwEvent::INSTRUCTIONS) => {
-                let cycles = per(hardware(HwEvent::CPU_CYCLES), "insn per cycle", 2);
+                let cycles = self.per(self.hardware(HwEvent::CPU_CYCLES), "insn per cycle", 2);
                 return cycles.into_iter().chain(self.stalled()).collect();
             }
             Role::Hardware(HwEvent::BRANCH_MISSES) => {
-                of(hardware(HwEvent::BRANCH_INSTRUCTIONS), "of all branches")
+                self.percent_of(self.hardware(HwEvent::BRANCH_INSTRUCTIONS), "of all branches")
             }
             Role::Hardware(HwEvent::CACHE_MISSES) => {
-                of(hardware(HwEvent::CACHE_REFERENCES), "of all cache refs")
+                self.percent_of(self.hardware(HwEvent::CACHE_REFERENCES), "of all cache refs")
             }
             Role::Hardware(HwEvent::STALLED_CYCLES_FRONTEND) => {
-                of(hardware(HwEvent::CPU_CYCLES), "frontend cycles idle")
+                self.percent_of(self.hardware(HwEvent::CPU_CYCLES), "frontend cycles idle")
             }
             Role::Hardware(HwEvent::STALLED_CYCLES_BACKEND) => {
-                of(hardware(HwEvent::CPU_CYCLES), "backend cycles idle")
+                self.percent_of(self.hardware(HwEvent::CPU_CYCLES), "backend cycles idle")
             }
-            Role::ReadMisses(cache) => {
-                cache_name(cache).and_then(|name| of(self.total(Role::Reads(cache)), name))
-            }
+            Role::ReadMisses(cache) => cache_name(cache)
+                .and_then(|name| self.percent_of(self.total(Role::Reads(cache)), name)),
             _ => None,
         };
-        let rate = || {
-            let per_second = 1e9 * value / clock.filter(|clock| *clock > 0.0)?;
-            let is_rated = !matches!(self.event.role, Role::Clock | Role::ReadMisses(_))
-                && self.event.role != Role::Hardware(HwEvent::CPU_CYCLES);
-            is_rated.then(|| Metric::new("/sec", per_second, Quantity::Rate))
-        };
-        metric.or_else(rate).into_iter().collect()
+        metric.or_else(|| self.per_second(clock)).into_iter().collect()
+    }
+
+    /// Returns the row's part of a total in percent.
+    fn percent_of(&self, total: Option<f64>, name: &str) -> Option<Metric> {
+        let value = self.row.value;
+        let percent = 100.0 * value / total.filter(|total| *total > 0.0 && value > 0.0)?;
+        Some(Metric::new(name, percent, Quantity::Percent))
+    }
+
+    /// Returns the row's ratio to a total.
+    fn per(&self, total: Option<f64>, name: &str, decimals: usize) -> Option<Metric> {
+        let ratio = self.row.value / total.filter(|total| *total > 0.0)?;
+        Some(Metric::new(name, ratio, Quantity::Number(decimals)))
+    }
+
+    /// Returns the row's rate, if it has no other metric.
+    fn per_second(&self, clock: Option<f64>) -> Option<Metric> {
+        let per_second = 1e9 * self.row.value / clock.filter(|clock| *clock > 0.0)?;
+        let is_rated = !matches!(self.event.role, Role::Clock | Role::ReadMisses(_))
+            && self.event.role != Role::Hardware(HwEvent::CPU_CYCLES);
+        is_rated.then(|| Metric::new("/sec", per_second, Quantity::Rate))
+    }
+
+    fn hardware(&self, event: HwEvent) -> Option<f64> {
+        self.total(Role::Hardware(event))
     }
 
     /// Returns the stalled cycles per instruction: of the end that is stalled more.
@@ -96,18 +108,20 @@ impl Around<'_> {
 
     /// Returns the total of the first other event with this role.
     fn total(&self, role: Role) -> Option<f64> {
-        let matches = |row: &&&Row| {
-            let other = self.events.get(row.event);
-            row.event != self.row.event
-                && other.is_some_and(|other| {
-                    other.role == role
-                        && other.cgroup == self.event.cgroup
-                        && other.excluded == self.event.excluded
-                        && (self.event.group.is_none() || other.group == self.event.group)
-                        && (role == Role::Clock || other.pmu == self.event.pmu)
-                })
+        let found = self.rows.iter().find(|row| self.is_beside(row.event, role));
+        found.filter(|row| row.is_counted()).map(|row| row.value)
+    }
+
+    /// Returns whether an event is another one with this role, counted in the same way.
+    fn is_beside(&self, event: usize, role: Role) -> bool {
+        let Some(other) = self.events.get(event).filter(|_| event != self.row.event) else {
+            return false;
         };
-        self.rows.iter().find(matches).filter(|row| row.is_counted()).map(|row| row.value)
+        other.role == role
+            && other.cgroup == self.event.cgroup
+            && other.excluded == self.event.excluded
+            && (self.event.group.is_none() || other.group == self.event.group)
+            && (role == Role::Clock || other.pmu == self.event.pmu)
     }
 }
 

@@ -24,8 +24,7 @@ impl Runs {
     /// Adds the rows of a run. A row in which nothing was counted adds no value to the mean.
     pub fn add(&mut self, rows: &[Row]) {
         for row in rows {
-            let same = |mean: &&mut Mean| mean.event == row.event && mean.place == row.place;
-            let mean = match self.rows.iter_mut().find(same) {
+            let mean = match self.rows.iter_mut().find(|mean| mean.is_of(row)) {
                 Some(mean) => mean,
                 None => {
                     self.rows.push(Mean::new(row));
@@ -55,17 +54,22 @@ impl Mean {
         Self { event: row.event, place, cpus: row.cpus, values, enabled: 0, running: 0 }
     }
 
+    fn is_of(&self, row: &Row) -> bool {
+        self.event == row.event && self.place == row.place
+    }
+
+    fn per_run(&self, sum: u128) -> u64 {
+        u64::try_from(sum / u128::from(self.values.runs().max(1))).unwrap_or(u64::MAX)
+    }
+
     fn row(&self) -> Row {
-        let per_run = |sum: u128| {
-            u64::try_from(sum / u128::from(self.values.runs().max(1))).unwrap_or(u64::MAX)
-        };
         Row {
             event: self.event,
             place: self.place.clone(),
             cpus: self.cpus,
             value: self.values.mean(),
-            enabled: per_run(self.enabled),
-            running: per_run(self.running),
+            enabled: self.per_run(self.enabled),
+            running: self.per_run(self.running),
             spread: Some(self.values),
             metrics: Vec::new(),
         }

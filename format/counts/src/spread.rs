@@ -74,11 +74,10 @@ fn quantile(freedom: u32) -> f64 {
     ];
     const NORMAL: f64 = 1.959_964;
     let place = usize::try_from(freedom).unwrap_or(usize::MAX).saturating_sub(1);
-    let far = || {
-        let n = f64::from(freedom);
-        NORMAL + (NORMAL.powi(3) + NORMAL) / (4.0 * n)
-    };
-    TABLE.get(place).copied().unwrap_or_else(far)
+    match TABLE.get(place) {
+        Some(quantile) => *quantile,
+        None => NORMAL + (NORMAL.powi(3) + NORMAL) / (4.0 * f64::from(freedom)),
+    }
 }
 
 #[cfg(test)]

@@ -27,8 +27,7 @@ pub(crate) type Target = fn(&[u8]);
 /// Every target: its name, the folder of its seeds, its function.
 pub(crate) const TARGETS: &[(&str, &str, Target)] = &[
     ("file", "file", file),
-    ("recording", "file", streams::recording),
-    ("ordering", "file", streams::ordering),
+    ("unpacked", "file", streams::unpacked),
     ("rewrite", "rewrite", rewrite),
     ("records", "records", records),
     ("sample", "sample", sample),

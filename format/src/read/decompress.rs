@@ -10,7 +10,6 @@
 //! bytes, and is framed as one. Each data file has its own stream.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
-use zstd::zstd_safe::WriteBuf;
 
 use crate::error::{Error, Result};
 
@@ -91,9 +90,7 @@ impl Decompressor {
             // zstd writes into the spare room, which is not cleared before.
             out.reserve(Self::STEP);
             let start = out.len();
-            let (_, is_done) = self
-                .run(&mut left, offset, OutBuffer::around_pos(out, start))
-                .inspect_err(|_| out.truncate(start))?;
+            let is_done = self.step(&mut left, offset, out).inspect_err(|_| out.truncate(start))?;
             if out.len() > end {
                 out.truncate(end);
                 let detail = format!("it decompresses to more than {limit} bytes");
@@ -105,26 +102,13 @@ impl Decompressor {
         }
     }
 
-    /// Decompresses a part of `piece` to `out`, and removes from `piece` what was consumed. Returns
-    /// the number of bytes written, and whether the piece is done: it is empty, and all its output
-    /// was written.
-    pub(super) fn step(
-        &mut self,
-        piece: &mut &[u8],
-        offset: u64,
-        out: &mut [u8],
-    ) -> Result<(usize, bool)> {
-        self.run(piece, offset, OutBuffer::around(out))
-    }
-
-    /// Like [`Decompressor::step`], into the room of a buffer.
-    fn run<B: WriteBuf + ?Sized>(
-        &mut self,
-        piece: &mut &[u8],
-        offset: u64,
-        mut output: OutBuffer<'_, B>,
-    ) -> Result<(usize, bool)> {
-        let (start, room) = (output.pos(), output.capacity() - output.pos());
+    /// Decompresses a part of `piece` into the spare room of `out`, and removes from `piece` what
+    /// was consumed. Returns whether the piece is done: it is empty, and all its output was
+    /// written.
+    fn step(&mut self, piece: &mut &[u8], offset: u64, out: &mut Vec<u8>) -> Result<bool> {
+        let start = out.len();
+        let mut output = OutBuffer::around_pos(out, start);
+        let room = output.capacity() - start;
         let mut input = InBuffer::around(piece);
         let outcome = self.decoder.run(&mut input, &mut output);
         let (consumed, written) = (input.pos, output.pos() - start);
@@ -136,7 +120,7 @@ impl Decompressor {
             self.is_between_frames = hint == 0;
         }
         *piece = piece.get(consumed..).unwrap_or_default();
-        Ok((written, piece.is_empty() && written < room))
+        Ok(piece.is_empty() && written < room)
     }
 }
 

@@ -10,14 +10,14 @@
 //! recorder that was killed before it could write it), features past the end.
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
-use super::parts::{self, FilePart, Warning};
+use super::parts::{self, Warning};
 use super::pipe;
 use crate::attr::AttrTable;
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::feature::{Feature, FeatureId};
-use crate::read::Frames;
+use crate::read::{Frames, Unpacked};
 use crate::wire::Wire;
 
 /// Mode of a stream: how its parts are found.
@@ -42,7 +42,7 @@ pub enum Mode {
 ///     if let Some(host) = file.feature::<Hostname<'_>>() {
 ///         println!("recorded on {}", host?.0.to_text());
 ///     }
-///     for raw in file.records() {
+///     for raw in file.unpacked().records() {
 ///         let raw = raw?;
 ///         println!("{:#x} {} {:?}", raw.offset, raw.header.kind, file.attrs.decode(&raw)?.body);
 ///     }
@@ -83,19 +83,19 @@ impl<'a> File<'a> {
             return Ok(Self::of_pipe(bytes, endian));
         }
         let header = FileHeader::decode(&mut Cursor::new(bytes, 0, endian), "perf.data header")?;
-        let (part, len) = (FilePart::whole(bytes), bytes.len() as u64);
-        let attrs = AttrTable::new(parts::attrs(part, &header, endian)?, endian);
+        let len = bytes.len() as u64;
+        let attrs = AttrTable::new(parts::attrs(bytes, &header, endian)?, endian);
         let mut warnings = Vec::new();
         let Section { offset, size } = header.data;
         let there = len.saturating_sub(offset);
         let mut data = Section { offset: offset.min(len), size: size.min(there) };
-        if parts::is_unfinished(part, &header, endian) {
+        if parts::is_unfinished(bytes, &header, endian) {
             warnings.push(parts::unfinished());
             data.size = there;
         } else if size > there {
             warnings.push(parts::cut_data(size, there, len));
         }
-        let features = parts::features(part, &header, endian, &mut warnings);
+        let features = parts::features(bytes, &header, endian, &mut warnings);
         let mut file =
             Self { bytes, endian, mode: Mode::File, header, attrs, data, features, warnings };
         if file.is_of_simpleperf() {
@@ -164,9 +164,15 @@ impl<'a> File<'a> {
         self.data.of(self.bytes).unwrap_or_default()
     }
 
-    /// Returns the records of the data section, in file order.
+    /// Returns the records of the data section as they stand, in file order.
     pub fn records(&self) -> Frames<'a> {
         Frames::new(self.data_bytes(), self.data.offset, self.endian)
+    }
+
+    /// Returns the records of the data section with those that were compressed in the place of
+    /// their containers.
+    pub fn unpacked(&self) -> Unpacked<'a> {
+        Unpacked::of_frames(self.records())
     }
 
     /// Returns a cursor over the section of a feature; `None` where the file does not have it.
@@ -190,9 +196,55 @@ mod tests {
     use crate::attr::{Attr, AttrEntry, AttrIndex};
     use crate::bytes::Encoder;
     use crate::feature::SimpleperfMetaInfo;
-    use crate::read::Recording;
     use crate::record::RecordHeader;
     use crate::write::{FeatureWriter, FileWriter};
+
+    fn file(records: &[u8]) -> Vec<u8> {
+        let entry = AttrEntry { attr: Attr::default(), ids: vec![7], name: None };
+        let mut writer =
+            FileWriter::new(io::Cursor::new(Vec::new()), Endian::Little, &[entry]).unwrap();
+        writer.write(records).unwrap();
+        writer.finish(&FeatureWriter::new(Endian::Little)).unwrap().into_inner()
+    }
+
+    #[test]
+    fn attrs_may_follow_the_records() {
+        let mut bytes = file(&[68, 0, 0, 0, 0, 0, 8, 0]);
+        let end = bytes.len() as u64;
+        let attrs = bytes[112..].to_vec();
+        // The attrs once more, after the data, as perf inject writes them from a pipe.
+        bytes.extend(&attrs[..attrs.len() - 8]);
+        bytes[24..32].copy_from_slice(&end.to_le_bytes());
+        let file = File::parse(&bytes).unwrap();
+        assert_eq!((file.header.attrs.offset, file.attrs.entries().len()), (end, 1));
+        let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();
+        assert_eq!(kinds, [RecordType::FINISHED_ROUND]);
+    }
+
+    #[test]
+    fn a_payload_beyond_the_data_is_an_error() {
+        let mut e = Encoder::new(Endian::Little);
+        RecordHeader { kind: RecordType::AUXTRACE, misc: 0, size: 48 }.encode(&mut e);
+        e.u64(1 << 40);
+        e.padded(&[], 32);
+        let mut records = e.into_bytes();
+        records.resize(1 << 20, 0);
+        let bytes = file(&records);
+        let file = File::parse(&bytes).unwrap();
+        let unpacked = file.unpacked();
+        let mut records = unpacked.records();
+        assert_eq!(records.next().unwrap().unwrap_err().offset, file.data.offset);
+        assert!(records.next().is_none());
+    }
+
+    #[test]
+    fn records_of_a_pipe_that_say_nothing_are_left_out() {
+        let mut bytes = b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec();
+        (0..1000).for_each(|_| bytes.extend([64, 0, 0, 0, 0, 0, 8, 0]));
+        let file = File::parse(&bytes).unwrap();
+        assert_eq!(file.unpacked().records().filter(Result::is_ok).count(), 1000);
+        assert_eq!((file.attrs.entries().len(), file.warnings.len()), (0, 1000));
+    }
 
     #[test]
     fn simpleperf_tells_ids_and_formats_among_the_records() {
@@ -218,11 +270,6 @@ mod tests {
             let file = File::parse(&bytes).unwrap();
             assert_eq!([99, 98].map(|id| file.attrs.by_id(id)), [Some(AttrIndex(1)), None]);
             assert_eq!(file.feature_cursor(FeatureId::TRACING_DATA).unwrap().rest(), b"hello");
-            let mut recording = Recording::new(&bytes[..]).unwrap();
-            while let Some(record) = recording.next_record() {
-                record.unwrap();
-            }
-            assert_eq!(recording.attrs().by_id(99), Some(AttrIndex(1)));
         }
     }
 }

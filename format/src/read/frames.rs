@@ -58,6 +58,11 @@ impl<'a> Frames<'a> {
         self.offset
     }
 
+    /// Returns the byte order.
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
     /// Returns the bytes that were not walked yet.
     pub fn left(&self) -> &'a [u8] {
         self.left
@@ -67,7 +72,7 @@ impl<'a> Frames<'a> {
 /// Returns the record at the beginning of `bytes`, which lie at `offset`;
 /// [`ErrorKind::Truncated`] if the bytes end before it does.
 #[inline]
-pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawRecord<'_>> {
+fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawRecord<'_>> {
     let Some((head, _)) = bytes.split_first_chunk::<HEADER_SIZE>() else {
         return Err(Error::truncated(
             offset,

@@ -1,8 +1,4 @@
 //! Parts of a file, found by its header: attrs with their ids, data, features.
-//!
-//! Shared by [`File`](super::File), which has the whole file in memory, and
-//! [`Recording`](super::Recording), which sees the bytes once, from front to back: the functions
-//! take a [`FilePart`] of the file, and do not ask where it came from.
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
 use crate::attr::{Attr, AttrEntry};
@@ -30,37 +26,15 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// Consecutive bytes of a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FilePart<'a> {
-    /// The bytes.
-    pub(super) bytes: &'a [u8],
-    /// File offset of the first.
-    pub(super) offset: u64,
+/// Returns the number of bytes from `offset` to the end of the file.
+fn left_from(file: &[u8], offset: u64) -> u64 {
+    (file.len() as u64).saturating_sub(offset)
 }
 
-impl<'a> FilePart<'a> {
-    /// Returns a whole file.
-    pub(super) fn whole(bytes: &'a [u8]) -> Self {
-        Self { bytes, offset: 0 }
-    }
-
-    /// Returns the bytes of a section; `None` if they are not all in this part.
-    pub(super) fn section(&self, section: Section) -> Option<&'a [u8]> {
-        Section { offset: section.offset.checked_sub(self.offset)?, size: section.size }
-            .of(self.bytes)
-    }
-
-    /// Returns the number of bytes from file offset `offset` to the end of this part.
-    fn left_from(&self, offset: u64) -> u64 {
-        (self.offset + self.bytes.len() as u64).saturating_sub(offset)
-    }
-
-    /// Returns a cursor at file offset `offset`, at the end of the part if that lies outside.
-    fn cursor(&self, offset: u64, endian: Endian) -> Cursor<'a> {
-        let start = offset.checked_sub(self.offset).and_then(|at| usize::try_from(at).ok());
-        Cursor::new(start.and_then(|at| self.bytes.get(at..)).unwrap_or_default(), offset, endian)
-    }
+/// Returns a cursor at `offset` in the file, at its end if the offset lies outside.
+fn cursor(file: &[u8], offset: u64, endian: Endian) -> Cursor<'_> {
+    let rest = usize::try_from(offset).ok().and_then(|at| file.get(at..));
+    Cursor::new(rest.unwrap_or_default(), offset, endian)
 }
 
 /// Returns the byte order of a file, by its first 16 bytes.
@@ -79,15 +53,11 @@ pub(super) fn is_pipe(head: &[u8], endian: Endian) -> bool {
     endian.u64_at(head, 8) == Some(PIPE_HEADER_SIZE as u64)
 }
 
-/// Reads the attrs and their ids, which must lie in `part`.
-pub(super) fn attrs(
-    part: FilePart<'_>,
-    header: &FileHeader,
-    endian: Endian,
-) -> Result<Vec<AttrEntry>> {
+/// Reads the attrs and their ids.
+pub(super) fn attrs(file: &[u8], header: &FileHeader, endian: Endian) -> Result<Vec<AttrEntry>> {
     let at = header.attrs.offset;
-    let all = part.section(header.attrs).ok_or_else(|| {
-        Error::truncated(at, "the attrs section", header.attrs.size, part.left_from(at))
+    let all = header.attrs.of(file).ok_or_else(|| {
+        Error::truncated(at, "the attrs section", header.attrs.size, left_from(file, at))
     })?;
     if all.is_empty() {
         return Ok(Vec::new());
@@ -101,16 +71,16 @@ pub(super) fn attrs(
     let mut entries = Vec::with_capacity(all.len() / entry_size);
     let mut c = Cursor::new(all, at, endian);
     // Attrs do not share ids, so all ids together are never longer than the file.
-    let mut left = part.bytes.len();
+    let mut left = file.len();
     while c.left() >= entry_size {
         let attr = Attr::decode(&mut c, entry_size - Section::SIZE)?;
         let section = Section::decode(&mut c, "the ids section of an attr")?;
-        let bytes = part.section(section).ok_or_else(|| {
+        let bytes = section.of(file).ok_or_else(|| {
             Error::truncated(
                 section.offset,
                 "the ids of an attr",
                 section.size,
-                part.left_from(section.offset),
+                left_from(file, section.offset),
             )
         })?;
         left = left.checked_sub(bytes.len()).ok_or_else(|| {
@@ -129,18 +99,18 @@ pub(super) fn attrs(
 /// Returns whether the header gives no size of the data because the recorder did not finish, and
 /// not because there are no records: then the feature table, and not a record, is where the data
 /// would begin.
-pub(super) fn is_unfinished(part: FilePart<'_>, header: &FileHeader, endian: Endian) -> bool {
+pub(super) fn is_unfinished(file: &[u8], header: &FileHeader, endian: Endian) -> bool {
     let Section { offset, size } = header.data;
     size == 0
         && offset >= FILE_HEADER_SIZE as u64
-        && part.left_from(offset) > 0
-        && !is_finished_empty(part, header, endian)
+        && left_from(file, offset) > 0
+        && !is_finished_empty(file, header, endian)
 }
 
-fn is_finished_empty(part: FilePart<'_>, header: &FileHeader, endian: Endian) -> bool {
+fn is_finished_empty(file: &[u8], header: &FileHeader, endian: Endian) -> bool {
     let ids = feature_ids(header, endian).count();
     let behind = header.data.offset.saturating_add((Section::SIZE * ids) as u64);
-    let mut c = part.cursor(header.data.offset, endian);
+    let mut c = cursor(file, header.data.offset, endian);
     // Read as a number of either byte order, the header of a record is larger: it has a type and a
     // size.
     let places = behind..1 << 32;
@@ -149,21 +119,6 @@ fn is_finished_empty(part: FilePart<'_>, header: &FileHeader, endian: Endian) ->
             Section::decode(&mut c, "the feature table")
                 .is_ok_and(|section| places.contains(&section.offset))
         })
-}
-
-/// Returns the length of the feature table in bytes.
-pub(super) fn feature_table_len(header: &FileHeader, endian: Endian) -> u64 {
-    (Section::SIZE * feature_ids(header, endian).count()) as u64
-}
-
-/// Returns how many bytes from the beginning of `part`, which holds the feature table, the features
-/// end.
-pub(super) fn features_len(part: FilePart<'_>, header: &FileHeader, endian: Endian) -> u64 {
-    let mut c = part.cursor(header.data.offset.saturating_add(header.data.size), endian);
-    let sections = feature_ids(header, endian)
-        .map_while(|_| Section::decode(&mut c, "the feature table").ok());
-    let ends = sections.map(|section| section.offset.saturating_add(section.size));
-    ends.max().unwrap_or(0).saturating_sub(part.offset)
 }
 
 /// Returns the features that the header has.
@@ -201,22 +156,21 @@ pub(super) fn cut_data(size: u64, there: u64, len: u64) -> Warning {
     }
 }
 
-/// Finds the sections of the features in `part`, which begins at their table or before: the table
-/// follows the data.
+/// Finds the sections of the features. Their table follows the data.
 pub(super) fn features(
-    part: FilePart<'_>,
+    file: &[u8],
     header: &FileHeader,
     endian: Endian,
     warnings: &mut Vec<Warning>,
 ) -> Vec<(FeatureId, Section)> {
     let Some(table) = header.data.offset.checked_add(header.data.size) else { return Vec::new() };
-    if header.data.size == 0 && !is_finished_empty(part, header, endian) {
+    if header.data.size == 0 && !is_finished_empty(file, header, endian) {
         return Vec::new();
     }
-    let mut c = part.cursor(table, endian);
+    let mut c = cursor(file, table, endian);
     let mut found = Vec::new();
     // Features do not share bytes, so all of them together are never longer than the file.
-    let mut left = part.bytes.len() as u64;
+    let mut left = file.len() as u64;
     for id in feature_ids(header, endian) {
         let Ok(section) = Section::decode(&mut c, "the feature table") else {
             warnings.push(Warning {
@@ -226,7 +180,7 @@ pub(super) fn features(
             });
             break;
         };
-        if part.section(section).is_some() && section.size <= left {
+        if section.of(file).is_some() && section.size <= left {
             left -= section.size;
             found.push((id, section));
         } else {

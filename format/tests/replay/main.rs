@@ -15,10 +15,10 @@
 
 mod corpus;
 mod damage;
-#[cfg(feature = "zstd")]
-mod recording;
 #[path = "../../fuzz/src/targets.rs"]
 mod targets;
+#[cfg(feature = "zstd")]
+mod unpacked;
 
 use std::path::Path;
 

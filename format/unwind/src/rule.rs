@@ -204,6 +204,22 @@ pub enum FramePointer {
     Unknown,
 }
 
+impl PlainRule {
+    /// Returns whether the frame pointer points at where it was saved, with the return address in
+    /// the next word.
+    fn is_frame(&self, machine: Machine) -> bool {
+        let ReturnAddress::Saved(return_address) = self.return_address else { return false };
+        self.cfa.register == machine.fp()
+            && self.offset_of(self.slot(machine, machine.fp())) == Some(0)
+            && self.offset_of(return_address) == Some(i64::from(machine.word()))
+    }
+
+    /// Returns the offset of a slot from the register that the CFA is relative to.
+    fn offset_of(&self, slot: Slot) -> Option<i64> {
+        slot.offset().map(|slot| slot + i64::from(self.cfa.offset))
+    }
+}
+
 impl FramePointer {
     /// Returns what a rule says of the frame pointer; `next` is the rule of the instructions after
     /// those of `rule`.
@@ -223,19 +239,10 @@ impl FramePointer {
         let Some(slot) = saved.offset().map(|slot| slot + offset) else {
             return if saved == Slot::KEPT { Self::Untouched } else { Self::Changed };
         };
-        // Where fp is saved, relative to the register that the CFA is relative to.
-        let is_frame = |rule: &PlainRule| {
-            let word = i64::from(machine.word());
-            let at = |slot: Slot| slot.offset().map(|slot| slot + i64::from(rule.cfa.offset));
-            let ReturnAddress::Saved(return_address) = rule.return_address else { return false };
-            rule.cfa.register == fp
-                && at(rule.slot(machine, fp)) == Some(0)
-                && at(return_address) == Some(word)
-        };
-        let becomes_frame = || matches!(next, Some(Rule::Plain(next)) if is_frame(next));
-        if is_frame(plain) {
+        let becomes_frame = matches!(next, Some(Rule::Plain(next)) if next.is_frame(machine));
+        if plain.is_frame(machine) {
             Self::Holds
-        } else if plain.cfa.register == sp && (slot < 0 || (slot == 0 && becomes_frame())) {
+        } else if plain.cfa.register == sp && (slot < 0 || (slot == 0 && becomes_frame)) {
             // It was popped, or saved and not yet changed.
             Self::Untouched
         } else {

@@ -160,8 +160,7 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
             Some(entries) => entries.partition_point(|entry| entry.addresses.start <= address),
             None => {
                 let header = self.sections.eh_frame_hdr.as_ref()?.address;
-                let start = |[a, b, c, d, ..]: &[u8; 8]| self.linked(header, [*a, *b, *c, *d]);
-                self.table()?.partition_point(|pair| start(pair) <= address)
+                self.table()?.partition_point(|pair| self.start_of(header, pair) <= address)
             }
         };
         let place = after.checked_sub(1)?;
@@ -273,10 +272,14 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         address: u64,
     ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
         let header = self.sections.eh_frame_hdr.as_ref()?.address;
-        let start = |[a, b, c, d, ..]: &[u8; 8]| self.linked(header, [*a, *b, *c, *d]);
         let table = self.table()?;
-        let after = table.partition_point(|pair| start(pair) <= address);
+        let after = table.partition_point(|pair| self.start_of(header, pair) <= address);
         self.of_pair(section, table.get(after.checked_sub(1)?)?).filter(|fde| fde.contains(address))
+    }
+
+    /// Returns the linked address at which the function of a pair of the table begins.
+    fn start_of(&self, header: u64, [a, b, c, d, ..]: &[u8; 8]) -> u64 {
+        self.linked(header, [*a, *b, *c, *d])
     }
 
     /// Returns the linked address at an offset from that of the table's section.

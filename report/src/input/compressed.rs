@@ -7,8 +7,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 
+use recrep_format::read::most_unpacked;
+
 use crate::input::map::Bytes;
-use crate::input::unpack;
 
 /// Compression of a whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ impl Compression {
     }
 
     fn copy(self, mut from: impl Read, packed: usize) -> Result<UnpackedFile, UnpackError> {
-        let most = unpack::most_unpacked(packed);
+        let most = most_unpacked(packed);
         let mut to = BufWriter::new(tempfile::tempfile().map_err(UnpackError::Temporary)?);
         let (mut buffer, mut len) = (vec![0; 1 << 16], 0_usize);
         let torn = loop {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
-use recrep_format::read::{File, Frames};
+use recrep_format::read::{File, Frames, is_compressed};
 
 use crate::input::split::{Skimmed, Split};
 use crate::input::unpack::{self, MIN_SECTION, Part, Unpacked};
@@ -82,7 +82,7 @@ impl<'f> Streams<'f> {
         };
         let unpacked = all.par_iter().map(|&(file_name, packed, offset)| {
             let frames = Frames::new(packed, offset, file.endian);
-            if unpack::is_compressed(frames.clone(), file.endian) {
+            if is_compressed(frames.clone()) {
                 let unpacked = unpack::unpack(frames, file.endian, MIN_SECTION, skim);
                 // Messages give the offset in the unpacked stream.
                 return UnpackedStream { file: file_name, begin: 0, offset: 0, unpacked };

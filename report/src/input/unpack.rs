@@ -24,20 +24,11 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
 use recrep_format::error::{Error, Result};
-use recrep_format::read::{Decompressor, Frames};
+pub(crate) use recrep_format::read::UnpackBuffer;
+use recrep_format::read::{Decompressor, Frames, Unpacking, most_of_section};
 use recrep_format::record::RawRecord;
-
-/// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the
-/// same stack to a seven-hundredth; a few bytes that unpack to gigabytes are not a recording.
-const MAX_RATIO: usize = 1000;
-/// Maximum unpacked size of one container in bytes: recorders pack at most one ring into it, and
-/// this is a large ring.
-const MAX_CONTAINER: usize = 64 << 20;
-/// Unpacked size in bytes that a file of any size may have.
-const ALWAYS_ALLOWED: usize = 16 << 20;
 
 /// Usual minimum length of a section but the last, in packed bytes: tiny frames are not worth a
 /// section each.
@@ -61,17 +52,17 @@ impl Section<'_> {
         buffer: &mut UnpackBuffer,
         skim: impl Fn(&[u8]) -> Option<K>,
     ) -> Option<(Unpacking, Option<K>)> {
-        let mut unpacking = buffer.unpacking(endian, self.packed.saturating_mul(MAX_RATIO));
-        unpacking.all(&self.records).ok()?;
+        let mut unpacking = buffer.unpacking(endian, most_of_section(self.packed));
+        unpack_all(&mut unpacking, &self.records).ok()?;
         let mut skimmed = None;
         if unpacking.is_at_end() {
-            buffer.decompressor = unpacking.decompressor.take();
-            skimmed = skim(&unpacking.pending);
+            buffer.take_decompressor(&mut unpacking);
+            skimmed = skim(unpacking.as_bytes());
         }
         if skimmed.is_some() {
-            (buffer.bytes, unpacking.whole) = (std::mem::take(&mut unpacking.pending), 0);
+            buffer.take_bytes(&mut unpacking);
         }
-        unpacking.pending.shrink_to_fit();
+        unpacking.shrink_to_fit();
         Some((unpacking, skimmed))
     }
 
@@ -79,37 +70,20 @@ impl Section<'_> {
     pub(crate) fn unpack<'b>(&self, endian: Endian, buffer: &'b mut UnpackBuffer) -> &'b [u8] {
         let mut unpacking = buffer.unpacking(endian, usize::MAX);
         // It succeeded before.
-        let _unchanged = unpacking.all(&self.records);
-        (buffer.bytes, buffer.decompressor) = (unpacking.pending, unpacking.decompressor);
-        &buffer.bytes
+        let _unchanged = unpack_all(&mut unpacking, &self.records);
+        buffer.keep(unpacking)
     }
 }
 
-/// Memory to unpack sections in, one after another. zstd's is kept too: it includes the last bytes
-/// of a frame.
-#[derive(Debug, Default)]
-pub(crate) struct UnpackBuffer {
-    bytes: Vec<u8>,
-    decompressor: Option<Decompressor>,
-}
-
-impl UnpackBuffer {
-    /// Starts a stream in this memory.
-    fn unpacking(&mut self, endian: Endian, allowed: usize) -> Unpacking {
-        let mut pending = std::mem::take(&mut self.bytes);
-        pending.clear();
-        Unpacking {
-            pending,
-            decompressor: self.decompressor.take(),
-            allowed,
-            ..Unpacking::new(0, endian)
+/// Unpacks records up to the first that cannot be, or after which no record can come.
+fn unpack_all(unpacking: &mut Unpacking, records: &[RawRecord<'_>]) -> Result<()> {
+    for raw in records {
+        unpacking.unpack(raw)?;
+        if unpacking.is_stuck() {
+            break;
         }
     }
-}
-
-/// Returns the number of bytes to which so many compressed ones may unpack.
-pub(super) fn most_unpacked(packed: usize) -> usize {
-    packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED)
+    Ok(())
 }
 
 /// A part of a stream's records: it begins with a record.
@@ -129,13 +103,6 @@ pub(crate) struct Unpacked<'a, K> {
     pub containers: u64,
     /// Error that ended unpacking early.
     pub damage: Option<Error>,
-}
-
-/// Returns whether the data has compressed records. perf compresses from the first sample on, so
-/// only the headers up to the first sample are read.
-pub(crate) fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
-    let mut first = frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE);
-    first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
 /// Unpacks a data section, in sections of `least` or more packed bytes. `skim` gets the records of
@@ -190,16 +157,12 @@ impl<'a, K> Unpacked<'a, K> {
         let mut all = Unpacking::new(packed, endian);
         let mut outcome = Ok(());
         for (section, alone) in sections {
-            let is_next =
-                |next: &Unpacking| all.is_at_end() && all.unpacked + next.unpacked <= all.allowed;
-            match alone.filter(|(next, _)| is_next(next)) {
-                Some((mut next, skimmed)) => {
-                    next.unpacked += all.unpacked;
-                    next.allowed = all.allowed;
-                    self.push(std::mem::replace(&mut all, next));
+            match alone.and_then(|(next, skimmed)| Some((all.follow(next)?, skimmed))) {
+                Some((before, skimmed)) => {
+                    self.push(before);
                     self.parts.extend(skimmed.map(|skimmed| Part::Packed(section, skimmed)));
                 }
-                None => outcome = all.all(&section.records),
+                None => outcome = unpack_all(&mut all, &section.records),
             }
             if outcome.is_err() || all.is_stuck() {
                 break;
@@ -211,116 +174,18 @@ impl<'a, K> Unpacked<'a, K> {
     }
 
     fn push(&mut self, part: Unpacking) {
-        self.containers += part.containers;
-        if !part.pending.is_empty() {
-            self.parts.push(Part::Kept(part.pending.into()));
+        self.containers += part.containers();
+        let bytes = part.into_bytes();
+        if !bytes.is_empty() {
+            self.parts.push(Part::Kept(bytes.into()));
         }
-    }
-}
-
-/// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.
-#[derive(Debug)]
-pub(crate) struct Unpacking {
-    /// `None` before the first frame, and where it is not kept between frames.
-    decompressor: Option<Decompressor>,
-    endian: Endian,
-    /// Unpacked bytes that were not taken yet.
-    pending: Vec<u8>,
-    /// Offset of `pending` in the unpacked stream.
-    offset: u64,
-    /// Length of the whole records in `pending`, as far as [`Unpacking::all`] knows them.
-    whole: usize,
-    /// Number of bytes that were unpacked, and that may be.
-    unpacked: usize,
-    allowed: usize,
-    /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
-    containers: u64,
-}
-
-impl Unpacking {
-    /// Starts a stream of `packed` bytes.
-    pub(crate) fn new(packed: usize, endian: Endian) -> Self {
-        Self {
-            decompressor: None,
-            endian,
-            pending: Vec::new(),
-            offset: 0,
-            whole: 0,
-            unpacked: 0,
-            allowed: most_unpacked(packed),
-            containers: 0,
-        }
-    }
-
-    /// Unpacks the containers among these records, and puts the others between them.
-    fn all(&mut self, records: &[RawRecord<'_>]) -> Result<()> {
-        for raw in records {
-            let Some(piece) = raw.compressed_piece(self.endian) else {
-                let at = self.whole;
-                self.pending
-                    .splice(at..at, [raw.bytes, raw.payload].into_iter().flatten().copied());
-                self.whole += raw.bytes.len() + raw.payload.len();
-                continue;
-            };
-            self.containers += u64::from(raw.header.kind == RecordType::COMPRESSED);
-            let outcome = self.feed(piece?, raw.offset);
-            let unframed =
-                Frames::new(self.pending.get(self.whole..).unwrap_or_default(), 0, self.endian);
-            let whole =
-                unframed.map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len());
-            self.whole += whole.sum::<usize>();
-            outcome?;
-            if self.is_stuck() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether everything so far ended with a frame and with a record.
-    fn is_at_end(&self) -> bool {
-        self.decompressor.as_ref().is_none_or(Decompressor::is_between_frames)
-            && self.whole == self.pending.len()
-    }
-
-    /// Unpacks the next piece, found at byte `offset` of the file. Fails if the piece is damaged or
-    /// unpacks to too many bytes, or if zstd cannot allocate memory; bytes unpacked before that can
-    /// be taken.
-    pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
-        let before = self.pending.len();
-        let limit = (self.allowed - self.unpacked).min(MAX_CONTAINER);
-        let decompressor = match self.decompressor.take() {
-            Some(decompressor) => decompressor,
-            None => Decompressor::new()?,
-        };
-        let decompressor = self.decompressor.insert(decompressor);
-        let outcome = decompressor.decompress(piece, offset, limit, &mut self.pending);
-        self.unpacked += self.pending.len() - before;
-        outcome
-    }
-
-    /// Returns the unpacked records that were not taken yet.
-    pub(crate) fn records(&self) -> Frames<'_> {
-        Frames::new(&self.pending, self.offset, self.endian)
-    }
-
-    /// Removes and returns the first `len` unpacked bytes.
-    pub(crate) fn take(&mut self, len: usize) -> std::vec::Drain<'_, u8> {
-        let len = len.min(self.pending.len());
-        self.offset += len as u64;
-        self.pending.drain(..len)
-    }
-
-    /// Returns whether the bytes left after the whole records were taken exceed the largest record:
-    /// more pieces do not help.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.pending.len() - self.whole > usize::from(u16::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use recrep_format::abi::RecordType;
     use recrep_format::bytes::Encoder;
     use recrep_format::record::RecordHeader;
 
@@ -399,15 +264,15 @@ mod tests {
             let (records, damage): (Vec<_>, Vec<_>) = frames().partition(Result::is_ok);
             let records: Vec<_> = records.into_iter().flatten().collect();
             let mut all = Unpacking::new(data.len(), Endian::Little);
-            let outcome = all.all(&records);
+            let outcome = unpack_all(&mut all, &records);
             let damage = damage.into_iter().find_map(Result::err).filter(|_| !all.is_stuck());
             let damage = outcome.err().or(damage).map(|error| error.to_string());
             prop_assert_eq!(found.damage.as_ref().map(ToString::to_string), damage);
-            prop_assert!(bytes(&found).concat() == all.pending);
-            prop_assert_eq!(found.containers, all.containers);
+            prop_assert!(bytes(&found).concat() == all.as_bytes());
+            prop_assert_eq!(found.containers, all.containers());
             // And what was compressed, without what is between.
             if !is_damaged {
-                let inner = Frames::new(&all.pending, 0, Endian::Little).map(Result::unwrap);
+                let inner = Frames::new(all.as_bytes(), 0, Endian::Little).map(Result::unwrap);
                 let inner = inner.filter(|raw| raw.header.kind == RecordType::COMM);
                 prop_assert!(inner.flat_map(|raw| raw.bytes.to_vec()).collect::<Vec<_>>() == plain);
             }
@@ -429,7 +294,7 @@ mod tests {
     #[test]
     fn a_small_file_may_unpack_to_more_than_its_sections() {
         let (data, plain) = section(&[60_000; 40], [1_200_000, 500, 100]);
-        assert!(data.len() * MAX_RATIO < plain.len());
+        assert!(most_of_section(data.len()) < plain.len());
         let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
         assert_eq!(bytes(&unpacked).concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());

@@ -96,11 +96,18 @@ impl Expr {
     }
 }
 
+/// Returns the number of a truth value.
+pub(super) fn truth(is_true: bool) -> f64 {
+    f64::from(u8::from(is_true))
+}
+
+fn is_zero(value: f64) -> bool {
+    value == 0.0
+}
+
 impl Operator {
     /// Computes the result; NaN if it is unknown, as that of a division by zero.
     pub(super) fn apply(self, left: f64, right: f64) -> f64 {
-        let truth = |is_true: bool| f64::from(u8::from(is_true));
-        let is_zero = |value: f64| value == 0.0;
         match self {
             // One known side can be enough.
             Self::And if is_zero(left) || is_zero(right) => 0.0,

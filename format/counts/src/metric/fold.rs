@@ -1,6 +1,6 @@
 //! Folding: facts take the place of literals, and branches that are never taken need no events.
 
-use super::expr::{Expr, Operator};
+use super::expr::{Expr, Operator, truth};
 
 /// Facts about the machine and the target, and the other metrics.
 pub trait Facts {
@@ -20,15 +20,14 @@ pub trait Facts {
 /// Replaces what the facts tell, and what is constant by that. An error names the fact that is
 /// unknown.
 pub(super) fn fold(expr: Expr, facts: &dyn Facts) -> Result<Expr, String> {
-    let truth = |is_true: bool| Expr::Number(f64::from(u8::from(is_true)));
     Ok(match expr {
         Expr::Literal(name) => match facts.literal(&name) {
             Some(value) => Expr::Number(value),
             None => return Err(format!("the value of #{name} is unknown on this machine")),
         },
-        Expr::HasEvent(event) => truth(facts.has_event(&event)),
+        Expr::HasEvent(event) => Expr::Number(truth(facts.has_event(&event))),
         Expr::IsCpu(id) => match facts.is_cpu(&id) {
-            Some(is_cpu) => truth(is_cpu),
+            Some(is_cpu) => Expr::Number(truth(is_cpu)),
             None => {
                 return Err(format!(
                     "strcmp_cpuid_str({id}): this machine does not tell which CPU it has"

@@ -92,17 +92,17 @@ fn word(text: &str) -> Result<(Token, usize), String> {
     }
 }
 
+fn digits_from(bytes: &[u8], from: usize) -> usize {
+    bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count()
+}
+
 /// Returns the length of the number at the start: digits, a fraction, an exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let digits_from = |from: usize| {
-        let digits = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit());
-        digits.count()
-    };
-    let whole = digits_from(0);
+    let whole = digits_from(bytes, 0);
     let mut length = whole;
     if bytes.get(length) == Some(&b'.') {
-        let fraction = digits_from(length + 1);
+        let fraction = digits_from(bytes, length + 1);
         if whole + fraction == 0 {
             return 0;
         }
@@ -110,7 +110,7 @@ fn number_length(text: &str) -> usize {
     }
     if length > 0 && bytes.get(length).is_some_and(|byte| b"eE".contains(byte)) {
         let signed = bytes.get(length + 1).is_some_and(|byte| b"+-".contains(byte));
-        let exponent = digits_from(length + 1 + usize::from(signed));
+        let exponent = digits_from(bytes, length + 1 + usize::from(signed));
         if exponent > 0 {
             length += 1 + usize::from(signed) + exponent;
         }

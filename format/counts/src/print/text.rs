@@ -105,9 +105,12 @@ struct Table<'a> {
     cgroup: usize,
 }
 
+fn widest(widths: impl Iterator<Item = usize>) -> usize {
+    widths.max().unwrap_or(0)
+}
+
 impl<'a> Table<'a> {
     fn new(report: &'a Report, big_numbers: bool) -> Self {
-        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let events = &report.events;
         let cgroups = events.iter().filter_map(|event| event.cgroup.as_deref());
         Self {
@@ -116,11 +119,11 @@ impl<'a> Table<'a> {
             time: report
                 .interval_end
                 .map_or_else(String::new, |end| format!("{:>16.9} ", end.as_secs_f64())),
-            place: widest(&mut report.rows.iter().map(|row| width(&shown(&row.place))))
+            place: widest(report.rows.iter().map(|row| width(&shown(&row.place))))
                 .max(width(heading(report.aggregation))),
-            unit: widest(&mut events.iter().map(|event| width(&event.unit))),
-            name: widest(&mut events.iter().map(|event| width(&event.name))).max(NAME),
-            cgroup: widest(&mut cgroups.map(width)),
+            unit: widest(events.iter().map(|event| width(&event.unit))),
+            name: widest(events.iter().map(|event| width(&event.name))).max(NAME),
+            cgroup: widest(cgroups.map(width)),
         }
     }
 

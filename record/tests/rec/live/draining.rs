@@ -7,11 +7,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use recrep_console::units;
 use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::DirFormat;
-use recrep_format::read::Recording as Records;
-
-use recrep_console::units;
+use recrep_format::read::{File, Frames, Unpacked};
 
 use crate::common::{
     Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped,
@@ -51,23 +50,26 @@ fn samples_in_order(dir: &Path) -> (u64, u64) {
         rings.len() > 1 && files[0].ends_with("data") && files[1].ends_with("data.0"),
         "{files:?}"
     );
-    let mut recording =
-        Records::of_bytes_with_streams(data, rings.iter().map(Vec::as_slice)).unwrap();
-    let mut newest = vec![0; bytes.len()];
+    let file = File::parse(data).unwrap();
+    let mut streams = vec![file.unpacked()];
+    streams.extend(rings.iter().map(|ring| Unpacked::of_frames(Frames::new(ring, 0, file.endian))));
     let mut samples = 0;
-    while let Some(record) = recording.next_record() {
-        let record = record.unwrap();
-        assert_ne!(record.kind(), RecordType::FINISHED_ROUND);
-        // A record of another type may have got its time before the interrupt that took a sample.
-        if record.kind() != RecordType::SAMPLE {
-            continue;
+    for stream in &streams {
+        let mut newest = 0;
+        for raw in stream.records().map(Result::unwrap) {
+            assert_ne!(raw.header.kind, RecordType::FINISHED_ROUND);
+            // A record of another type may have got its time before the interrupt that took a
+            // sample.
+            if raw.header.kind != RecordType::SAMPLE {
+                continue;
+            }
+            let time = file.attrs.time_of(&raw).unwrap();
+            assert!(time >= newest, "a sample of {time} after one of {newest}");
+            newest = time;
+            samples += 1;
         }
-        let (time, newest) = (record.time().unwrap(), &mut newest[record.stream]);
-        assert!(time >= *newest, "a sample of {time} after one of {newest}");
-        *newest = time;
-        samples += 1;
     }
-    assert_eq!(recording.feature::<DirFormat>().unwrap().unwrap().version, 1);
+    assert_eq!(file.feature::<DirFormat>().unwrap().unwrap().version, 1);
     (samples, bytes.iter().map(|bytes| bytes.len() as u64).sum())
 }
 

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
-use recrep_format::read::Frames;
+use recrep_format::read::{Frames, Unpacking};
 
 use super::DumpOptions;
 use super::record::{FileFacts, RecordLines, hex_dump};
-use crate::input::unpack::Unpacking;
 use crate::query::Warning;
 
 /// Number of bytes of records that a worker prints at a time.

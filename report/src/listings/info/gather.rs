@@ -8,14 +8,14 @@ use recrep_format::attr::AttrEntry;
 use recrep_format::bytes::Cursor;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{FeatureId, NrCpus};
-use recrep_format::read::{File, Magic, Mode, Section};
+use recrep_format::read::{File, Magic, Mode, Section, is_compressed};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::attr;
 use super::features;
 use super::value::{InfoValue, hex, map, maps, number};
-use crate::input::{Stream, unpack};
+use crate::input::Stream;
 use crate::query::Warning;
 use crate::samples::Session;
 use crate::terminal::escape::escape;
@@ -76,8 +76,7 @@ impl<'s> Info<'s> {
 
     fn is_compressed(&self) -> bool {
         let file = self.session.file;
-        unpack::is_compressed(file.records(), file.endian)
-            || file.feature_cursor(FeatureId::COMPRESSED).is_some()
+        is_compressed(file.records()) || file.feature_cursor(FeatureId::COMPRESSED).is_some()
     }
 
     /// Returns the offset of the table of feature sections; `None` in pipe mode.

@@ -8,7 +8,7 @@ use recrep_fixtures::manifest::{DIRECTORIES, Form, cases};
 use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{DirFormat, FeatureId};
-use recrep_format::read::{File, Frames, RecordRef, Recording};
+use recrep_format::read::{File, Frames, Unpacked};
 
 #[test]
 fn names_are_unique_and_purposes_are_sentences() {
@@ -80,10 +80,15 @@ fn the_files_together_hold_the_stream() {
             assert_eq!(control.feature::<DirFormat>().unwrap().unwrap().version, 1);
             let mut counts = BTreeMap::new();
             assert_eq!(directory.files.len(), case.files + 1);
-            let mut files = directory.files.iter().map(|(_, bytes)| bytes.as_slice());
-            let mut recording = Recording::with_streams(files.next().unwrap(), files).unwrap();
-            while let Some(record) = recording.next_record() {
-                *counts.entry(record.unwrap().kind()).or_insert(0) += 1;
+            let others = directory
+                .files
+                .iter()
+                .skip(1)
+                .map(|(_, bytes)| Unpacked::of_frames(Frames::new(bytes, 0, endian)));
+            for stream in std::iter::once(control.unpacked()).chain(others) {
+                for record in stream.records() {
+                    *counts.entry(record.unwrap().header.kind).or_insert(0) += 1;
+                }
             }
             assert_eq!(counts, case.counts(endian), "{} {endian:?}", case.name);
         }
@@ -105,16 +110,16 @@ fn stream(endian: Endian) -> Stream {
 }
 
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
-    let (mut recording, mut out) = (Recording::new(bytes).unwrap(), Vec::new());
-    while let Some(record) = recording.next_record() {
-        let RecordRef { raw, .. } = record.unwrap();
+    let (file, mut out) = (File::parse(bytes).unwrap(), Vec::new());
+    for raw in file.unpacked().records() {
+        let raw = raw.unwrap();
         match raw.header.kind {
             kind if (64..68).contains(&kind.0) => {}
             RecordType::EVENT_UPDATE | RecordType::FEATURE => {}
             _ => out.extend([raw.bytes, raw.payload].concat()),
         }
     }
-    assert_eq!(recording.warnings(), []);
+    assert_eq!(file.warnings, []);
     out
 }
 

@@ -4,4 +4,4 @@
 #[allow(dead_code, reason = "each binary runs one of the targets")]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::streams::recording(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::streams::unpacked(bytes));
