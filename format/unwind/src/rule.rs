@@ -221,9 +221,9 @@ impl PlainRule {
 }
 
 impl FramePointer {
-    /// Returns what a rule says of the frame pointer; `next` is the rule of the instructions after
+    /// Returns what a rule says of the frame pointer; `next` finds the rule of the instructions after
     /// those of `rule`.
-    pub(super) fn of(rule: &Rule, next: Option<&Rule>, machine: Machine) -> Self {
+    pub(super) fn of(rule: &Rule, next: impl FnOnce() -> Option<Rule>, machine: Machine) -> Self {
         if rule.is_signal() {
             return Self::Signal;
         }
@@ -239,10 +239,11 @@ impl FramePointer {
         let Some(slot) = saved.offset().map(|slot| slot + offset) else {
             return if saved == Slot::KEPT { Self::Untouched } else { Self::Changed };
         };
-        let becomes_frame = matches!(next, Some(Rule::Plain(next)) if next.is_frame(machine));
+        let becomes_frame =
+            || matches!(next(), Some(Rule::Plain(next)) if next.is_frame(machine));
         if plain.is_frame(machine) {
             Self::Holds
-        } else if plain.cfa.register == sp && (slot < 0 || (slot == 0 && becomes_frame)) {
+        } else if plain.cfa.register == sp && (slot < 0 || (slot == 0 && becomes_frame())) {
             // It was popped, or saved and not yet changed.
             Self::Untouched
         } else {

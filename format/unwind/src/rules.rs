@@ -141,10 +141,9 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         let Some(found) = self.find(address, &mut memory) else {
             return (FramePointer::Unknown, address..address.saturating_add(1));
         };
-        // Prologues are short: few rules need the next one.
-        let next = found.end.and_then(|end| self.find(end, &mut memory));
-        let next = next.map(|next| next.rule);
-        (FramePointer::of(&found.rule, next.as_ref(), self.machine()), found.addresses)
+        // Prologues are short: few rules need the next one, which takes as long to find.
+        let next = || Some(self.find(found.end?, &mut memory)?.rule);
+        (FramePointer::of(&found.rule, next, self.machine()), found.addresses)
     }
 
     /// Returns the number of the entries of `.eh_frame`, each of which is for a function: its code,
