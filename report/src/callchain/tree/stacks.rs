@@ -30,7 +30,7 @@ pub(crate) struct Frame {
     pub line: u32,
     /// Size of the mapping in bytes, if asked for.
     pub size: u64,
-    /// Information about the branch whose source or target it is ([`super::BranchInfo`]); 0 for a
+    /// Information about the branch whose source or target it is ([`crate::callchain::BranchInfo`]); 0 for a
     /// frame of a call.
     pub branch: u64,
 }
@@ -75,6 +75,11 @@ pub(crate) enum Step {
     Wrong,
     /// There is no caller.
     Outermost,
+}
+
+impl Step {
+    /// Number of steps.
+    pub(crate) const COUNT: usize = Self::Outermost as usize + 1;
 }
 
 /// Address that stands for one or more frames that are not known, in chains and in frames. No code
@@ -161,10 +166,46 @@ pub(crate) struct Stacks {
     pub chains: Chains,
 }
 
+/// Frames that replace those of other stacks, by their numbers.
+struct Replacements {
+    /// Those of all frames, one after another; of each the outermost first.
+    frames: Vec<u32>,
+    /// Ends of those of each frame in `frames`.
+    ends: Vec<usize>,
+    /// Those of the frame that stands for callers that are not known.
+    missing: Vec<u32>,
+}
+
+impl Replacements {
+    /// Returns the frames that replace the frame of this number, outermost first.
+    #[inline]
+    fn frames_of(&self, number: u32) -> &[u32] {
+        let number = number as usize;
+        let start = number.checked_sub(1).and_then(|before| self.ends.get(before));
+        let range = start.copied().unwrap_or(0)..self.ends.get(number).copied().unwrap_or(0);
+        self.frames.get(range).unwrap_or_default()
+    }
+}
+
+/// How a node is linked to its callers.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// `true` if they are called as recorded.
+    keeps_callers: bool,
+    /// `true` if callers are missing in between.
+    lacks_callers: bool,
+}
+
 impl Stacks {
     /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames,
     /// innermost first. Steps that were found to be wrong are corrected. Returns the new numbers of
     /// chains, indexed by the old ones. Chains that become equal get one number.
+    ///
+    /// ```text
+    ///   other      a ─Right─► b ─Skips─► c ─Wrong─► d            innermost frame first
+    ///   corrected  a          b  [callers unknown]  c  [callers unknown]
+    ///   replaced   a1 a2      b1 …                               a: a1, inlined in a2
+    /// ```
     #[must_use]
     pub(crate) fn join(
         &mut self,
@@ -172,42 +213,62 @@ impl Stacks {
         frames: impl Fn(Frame, &mut Vec<Frame>),
     ) -> Vec<u32> {
         self.chains.reserve(other.chains.len());
-        let (mut new, mut of_frames, mut ends) =
-            (Vec::new(), Vec::new(), Vec::with_capacity(other.frames.len() + 1));
-        ends.push(0);
+        let replaced = self.replacements(other, frames);
+        // Callers come before what they call, so those of each chain have their new number.
+        other.chains.fold_callers(0, |node, callers| {
+            let link = other.link(node);
+            let mut chain = if link.keeps_callers { callers } else { 0 };
+            if link.lacks_callers {
+                chain = self.chains.add_each(chain, &replaced.missing);
+            }
+            self.chains.add_each(chain, replaced.frames_of(node.frame))
+        })
+    }
+
+    /// Returns the frames of `self` that replace those of `other`, adding those that are new.
+    fn replacements(
+        &mut self,
+        other: &Self,
+        frames: impl Fn(Frame, &mut Vec<Frame>),
+    ) -> Replacements {
+        let mut replaced = Replacements {
+            frames: Vec::with_capacity(other.frames.len()),
+            ends: Vec::with_capacity(other.frames.len()),
+            missing: Vec::new(),
+        };
+        let mut new = Vec::new();
         for old in &other.frames {
             new.clear();
             frames(*old, &mut new);
-            of_frames.extend(new.iter().rev().map(|frame| self.number(*frame)));
-            ends.push(of_frames.len());
+            replaced.frames.extend(new.iter().rev().map(|frame| self.number(*frame)));
+            replaced.ends.push(replaced.frames.len());
         }
-        new.clear();
         if let Some(checked) = other.frames.iter().find(|frame| frame.step != Step::Unchecked) {
+            new.clear();
             frames(Frame::missing(checked.end.cpu_mode), &mut new);
+            replaced.missing.extend(new.iter().map(|frame| self.number(*frame)));
         }
-        let missing: Vec<u32> = new.iter().map(|frame| self.number(*frame)).collect();
-        let step = |node: Node| other.frame(node.frame).map_or(Step::Unchecked, |frame| frame.step);
-        let resumes = |node: Node| {
-            let next = other.chains.node(node.callers).and_then(|next| other.frame(next.frame));
-            next.is_some_and(|next| next.can_be_called)
+        replaced
+    }
+
+    /// Returns how a node is linked to its callers, as the step from its frame was checked.
+    fn link(&self, node: Node) -> Link {
+        let step = self.frame(node.frame).map_or(Step::Unchecked, |frame| frame.step);
+        let (keeps_callers, lacks_callers) = match step {
+            Step::Unchecked => (true, false),
+            // The stack does not end at a frame that has a caller.
+            Step::Right => (true, node.callers == 0),
+            Step::Skips => (self.can_be_called(node.callers), true),
+            Step::Wrong => (false, true),
+            Step::Outermost => (false, false),
         };
-        other.chains.fold_callers(0, |node, callers| {
-            let (callers, lacks) = match step(node) {
-                Step::Unchecked => (callers, false),
-                Step::Right => (callers, node.callers == 0),
-                Step::Skips => (if resumes(node) { callers } else { 0 }, true),
-                Step::Wrong => (0, true),
-                Step::Outermost => (0, false),
-            };
-            let missing = if lacks { &*missing } else { &[] };
-            let callers =
-                missing.iter().fold(callers, |callers, frame| self.chains.add(callers, *frame));
-            let frames = match ends.get(node.frame as usize..) {
-                Some([start, end, ..]) => of_frames.get(*start..*end).unwrap_or_default(),
-                _ => &[],
-            };
-            frames.iter().fold(callers, |callers, frame| self.chains.add(callers, *frame))
-        })
+        Link { keeps_callers, lacks_callers }
+    }
+
+    /// Returns whether the innermost frame of a chain can be what a step led to.
+    fn can_be_called(&self, chain: u32) -> bool {
+        let frame = self.chains.node(chain).and_then(|node| self.frame(node.frame));
+        frame.is_some_and(|frame| frame.can_be_called)
     }
 
     /// Returns the number of a frame; `None` if it is unknown.

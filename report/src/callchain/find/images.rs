@@ -4,7 +4,7 @@
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
-use super::stacks::{Frame, Stacks};
+use crate::callchain::tree::stacks::{Frame, Stacks};
 use crate::timeline::{ModuleId, cache_place};
 
 /// Fields that distinguish frames.
@@ -30,20 +30,20 @@ pub(crate) const UNMAPPED: u64 = u64::MAX;
 
 /// Properties that all frames of a piece share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Image {
+pub(crate) struct Image {
     /// A frame of it, without address.
-    pub(super) frame: Frame,
+    pub(crate) frame: Frame,
     /// `true` if its addresses get functions.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
     /// Number to add to a recorded address to get the address in the module, if frames have
     /// recorded addresses: equal addresses in the module are then different frames.
-    pub(super) shift: Option<u64>,
+    pub(crate) shift: Option<u64>,
 }
 
 impl Image {
     /// Returns an address's own frame.
     #[inline]
-    pub(super) fn at(&self, address: u64) -> Frame {
+    pub(crate) fn at(&self, address: u64) -> Frame {
         Frame {
             address,
             ip: self.shift.map_or(0, |shift| address.wrapping_sub(shift)),
@@ -58,13 +58,18 @@ pub(crate) struct Images(IndexSet<Image, FxBuildHasher>);
 
 impl Images {
     /// Returns the number of an image, adding it if it is new.
-    pub(super) fn number(&mut self, image: Image) -> u32 {
+    pub(crate) fn number(&mut self, image: Image) -> u32 {
         u32::try_from(self.0.insert_full(image).0).unwrap_or(u32::MAX)
     }
 
     /// Returns the image with this number.
-    pub(super) fn get(&self, number: u32) -> Option<&Image> {
+    pub(crate) fn get(&self, number: u32) -> Option<&Image> {
         self.0.get_index(number as usize)
+    }
+
+    /// Returns the module of an image; `None` if nothing is mapped there.
+    pub(crate) fn module(&self, number: u32) -> Option<u32> {
+        self.get(number)?.frame.module.checked_sub(1)
     }
 
     /// Returns the frame for which a word of [`Field::Frame`](crate::query::Field::Frame) stands:
@@ -94,38 +99,38 @@ const IMAGE_BITS: u32 = 63 - ADDRESS_BITS;
 
 /// Returns the word for an address's own frame; `None` if it does not fit.
 #[inline]
-pub(super) fn word_of(image: u32, address: u64) -> Option<u64> {
+pub(crate) fn word_of(image: u32, address: u64) -> Option<u64> {
     let fits = image >> IMAGE_BITS == 0 && address >> ADDRESS_BITS == 0;
     fits.then_some(1 << 63 | u64::from(image) << ADDRESS_BITS | address)
 }
 
 /// Piece of an address space in which the same is mapped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MappedPiece {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct MappedPiece {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     /// Number to add to an address to get the address in the module.
-    pub(super) shift: u64,
+    pub(crate) shift: u64,
     /// 0 if all its addresses have the same frame, else all ones. Like `is_mapped` a copy of what
     /// the image says, since each address needs it.
-    pub(super) mask: u64,
-    pub(super) context: u32,
-    pub(super) image: u32,
-    pub(super) is_mapped: bool,
+    pub(crate) mask: u64,
+    pub(crate) context: u32,
+    pub(crate) image: u32,
+    pub(crate) is_mapped: bool,
     /// `true` if the steps from its addresses are checked.
-    pub(super) is_checked: bool,
+    pub(crate) is_checked: bool,
 }
 
 impl MappedPiece {
     #[inline]
-    pub(super) fn has(&self, context: u32, ip: u64) -> bool {
+    pub(crate) fn has(&self, context: u32, ip: u64) -> bool {
         self.context == context && self.start <= ip && ip < self.end
     }
 }
 
 /// Recent pieces of each kind: small ones and large ones.
 #[derive(Debug, Default)]
-pub(super) struct RecentPieces([Vec<MappedPiece>; 2]);
+pub(crate) struct RecentPieces([Vec<MappedPiece>; 2]);
 
 /// Log2 of the number of recent pieces of each kind.
 const PIECES: u32 = 10;
@@ -136,14 +141,14 @@ const LARGE: u64 = 1 << 26;
 impl RecentPieces {
     /// Returns the piece that has an address, if it is known.
     #[inline]
-    pub(super) fn get(&self, context: u32, ip: u64) -> Option<MappedPiece> {
+    pub(crate) fn get(&self, context: u32, ip: u64) -> Option<MappedPiece> {
         self.0.iter().zip(places(context, ip)).find_map(|(pieces, place)| {
             pieces.get(place).filter(|piece| piece.has(context, ip)).copied()
         })
     }
 
     /// Adds the piece that has an address.
-    pub(super) fn put(&mut self, piece: MappedPiece, ip: u64) {
+    pub(crate) fn put(&mut self, piece: MappedPiece, ip: u64) {
         let kind = usize::from(piece.end - piece.start >= LARGE);
         if let Some((pieces, at)) =
             self.0.get_mut(kind).zip(places(piece.context, ip).get(kind).copied())
@@ -163,44 +168,74 @@ fn places(context: u32, ip: u64) -> [usize; 2] {
     [ip >> 18, (ip >> 30).min(1 << 17)].map(|block| cache_place(block, context, PIECES))
 }
 
-/// A range of addresses of an image and their frame.
+/// A range of addresses of an image that have a value in common.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RecentFrame {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) image: u32,
-    pub(super) frame: u32,
+pub(crate) struct ImageRange<T> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) image: u32,
+    pub(crate) value: T,
 }
 
 /// Recent ranges of addresses: a direct-mapped cache.
 #[derive(Debug, Default)]
-pub(super) struct RecentFrames(Vec<RecentFrame>);
+pub(crate) struct RecentRanges<T>(Vec<ImageRange<T>>);
 
 /// Log2 of the number of recent ranges.
-const FRAMES: u32 = 14;
+const RANGES: u32 = 14;
 
-/// Log2 of the number of neighboring addresses that share a place in the cache of ranges.
+/// Log2 of the number of neighboring addresses that share a slot in the cache of ranges.
 const NEIGHBORS: u32 = 6;
 
-impl RecentFrames {
+impl<T: Copy + Default> RecentRanges<T> {
     #[inline]
-    fn place(image: u32, address: u64) -> usize {
-        cache_place(address >> NEIGHBORS, image, FRAMES)
+    fn slot(image: u32, address: u64) -> usize {
+        cache_place(address >> NEIGHBORS, image, RANGES)
     }
 
-    /// Returns the number of the frame at an address of an image, if it is known.
+    /// Returns the value at an address of an image, if it is known.
     #[inline]
-    pub(super) fn get(&self, image: u32, address: u64) -> Option<u32> {
-        let range = self.0.get(Self::place(image, address))?;
+    pub(crate) fn get(&self, image: u32, address: u64) -> Option<T> {
+        let range = self.0.get(Self::slot(image, address))?;
         let has = range.image == image && range.start <= address && address < range.end;
-        has.then_some(range.frame)
+        has.then_some(range.value)
     }
 
     /// Adds the range that has an address.
-    pub(super) fn put(&mut self, range: RecentFrame, address: u64) {
-        self.0.resize(1 << FRAMES, RecentFrame::default());
-        if let Some(slot) = self.0.get_mut(Self::place(range.image, address)) {
+    pub(crate) fn put(&mut self, range: ImageRange<T>, address: u64) {
+        self.0.resize(1 << RANGES, ImageRange::default());
+        if let Some(slot) = self.0.get_mut(Self::slot(range.image, address)) {
             *slot = range;
+        }
+    }
+}
+
+/// Values at recent addresses of images: a direct-mapped cache.
+#[derive(Debug, Default)]
+pub(crate) struct RecentAddresses<T>(Vec<(u64, u32, T)>);
+
+impl<T: Copy + Default> RecentAddresses<T> {
+    /// Log2 of the number of addresses.
+    const ADDRESSES: u32 = 15;
+
+    #[inline]
+    fn slot(image: u32, address: u64) -> usize {
+        cache_place(address, image, Self::ADDRESSES)
+    }
+
+    /// Returns the value at an address, if it is known.
+    #[inline]
+    pub(crate) fn get(&self, image: u32, address: u64) -> Option<T> {
+        let (known, of, value) = self.0.get(Self::slot(image, address))?;
+        ((*of, *known) == (image, address)).then_some(*value)
+    }
+
+    /// Adds an address.
+    pub(crate) fn put(&mut self, image: u32, address: u64, value: T) {
+        // No image has this number.
+        self.0.resize(1 << Self::ADDRESSES, (0, u32::MAX, T::default()));
+        if let Some(slot) = self.0.get_mut(Self::slot(image, address)) {
+            *slot = (address, image, value);
         }
     }
 }

@@ -108,6 +108,13 @@ impl Chains {
         }
     }
 
+    /// Adds frames of which each calls the next, the first being called by `callers`, and returns
+    /// the number of the longest chain.
+    #[inline]
+    pub(crate) fn add_each(&mut self, callers: u32, frames: &[u32]) -> u32 {
+        frames.iter().fold(callers, |callers, frame| self.add(callers, *frame))
+    }
+
     /// Adds frames of which each calls the next, the first being called by `callers`, and writes
     /// the numbers of the longer chains into `chains`.
     #[inline]

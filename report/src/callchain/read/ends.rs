@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use recrep_unwind::{Cause, End};
 use rustc_hash::FxHashMap;
 
-use super::unwind::StackUnwinder;
+use crate::callchain::rules::unwind::StackUnwinder;
 use crate::count::metrics::share;
 use crate::query::Warning;
 
@@ -15,7 +15,7 @@ use crate::query::Warning;
 pub(crate) struct WorkerEnds {
     unwound: FxHashMap<End, u64>,
     /// Chains that their recorder completed, or had to cut short.
-    pub(super) recorded: [u64; 2],
+    pub(crate) recorded: [u64; 2],
 }
 
 /// Numbers of chains by their ends.
@@ -35,7 +35,7 @@ pub struct ChainEnds {
 }
 
 impl WorkerEnds {
-    pub(super) fn add(&mut self, end: End) {
+    pub(crate) fn add(&mut self, end: End) {
         *self.unwound.entry(end).or_default() += 1;
     }
 

@@ -15,18 +15,18 @@ use recrep_format::abi::{BranchEntry, BranchFlags, BranchKind, BranchNewKind};
 
 /// A branch, and the repeated turns of a loop that were removed before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Jump {
-    pub(super) branch: BranchEntry,
+pub(crate) struct Jump {
+    pub(crate) branch: BranchEntry,
     /// Number of removed turns.
-    pub(super) turns: u64,
+    pub(crate) turns: u64,
     /// Cycles of the turn removed last.
-    pub(super) cycles: u64,
+    pub(crate) cycles: u64,
 }
 
 /// Set for each frame of a branch.
-pub(super) const BRANCH: u64 = 1 << 63;
+pub(crate) const BRANCH: u64 = 1 << 63;
 /// Set for the source of a branch.
-pub(super) const SOURCE: u64 = 1 << 62;
+pub(crate) const SOURCE: u64 = 1 << 62;
 const PREDICTED: u64 = 1;
 const ABORTED: u64 = 1 << 1;
 /// Lowest bit of the kinds, or of the cycles of a turn.
@@ -39,7 +39,7 @@ const ADDITIONAL: u8 = BranchKind::EXTEND_ABI.0;
 const CROSSING: u8 = ADDITIONAL + 8;
 
 /// Returns the word for a branch's target.
-pub(super) fn to_info(jump: &Jump) -> u64 {
+pub(crate) fn to_info(jump: &Jump) -> u64 {
     let flags = jump.branch.flags;
     let known = kinds(jump.branch.from, jump.branch.to, flags) << UPPER;
     BRANCH
@@ -49,7 +49,7 @@ pub(super) fn to_info(jump: &Jump) -> u64 {
 }
 
 /// Returns the word for a branch's source.
-pub(super) fn from_info(jump: &Jump) -> u64 {
+pub(crate) fn from_info(jump: &Jump) -> u64 {
     let cycles = u64::from(jump.branch.flags.cycles()) << 16;
     // A turn has at most 127 branches, so its cycles do not reach bit 62.
     BRANCH | SOURCE | jump.cycles << UPPER | cycles | jump.turns << 8

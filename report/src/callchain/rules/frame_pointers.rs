@@ -10,43 +10,40 @@
 //! ```
 //!
 //! What the rules say of an address is looked up once; frames of chains carry it
-//! ([`Frame::step`](super::Frame::step)), and distinct chains are corrected when those of all
-//! workers are joined ([`Stacks::join`](super::Stacks::join)). Code without rules is believed, and
+//! ([`Frame::step`](crate::callchain::Frame::step)), and distinct chains are corrected when those of all
+//! workers are joined ([`Stacks::join`](crate::callchain::Stacks::join)). Code without rules is believed, and
 //! so are modules whose files are not proven; not so a sampled function of a file that has neither
 //! rules nor a frame: it was written by hand.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use recrep_unwind::{FramePointer, Machine};
-use rustc_hash::FxHashMap;
 
-use super::stacks::{CallSite, Step};
+use crate::callchain::tree::stacks::Step;
 use crate::symbols::{CallFrames, Functions, Loaded, Module, ModuleKind, Modules, Resolver};
-use crate::timeline::cache_place;
 
 /// What unwinding needs of a recording's modules; each is prepared at its first use.
 #[derive(Debug)]
-pub(super) struct ModuleFrames<'s> {
-    pub(super) modules: &'s Modules,
+pub(crate) struct ModuleFrames<'s> {
+    pub(crate) modules: &'s Modules,
     resolver: &'s Resolver,
     files: Vec<OnceLock<Option<CallFrames>>>,
 }
 
 impl<'s> ModuleFrames<'s> {
-    pub(super) fn new(modules: &'s Modules, resolver: &'s Resolver) -> Self {
+    pub(crate) fn new(modules: &'s Modules, resolver: &'s Resolver) -> Self {
         let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
         Self { modules, resolver, files }
     }
 
     /// Returns whether stacks begin at the function at an address of a module.
-    pub(super) fn is_entry(&self, module: &Module, address: u64) -> bool {
+    pub(crate) fn is_entry(&self, module: &Module, address: u64) -> bool {
         is_entry_at(&self.resolver.load(module), address)
     }
 
     /// Returns what unwinding needs of a module; `None` if its file cannot be read.
-    pub(super) fn of(&self, index: usize) -> Option<&CallFrames> {
+    pub(crate) fn of(&self, index: usize) -> Option<&CallFrames> {
         let of_file = || self.resolver.call_frames(self.modules.get_index(index)?);
         self.files.get(index)?.get_or_init(of_file).as_ref()
     }
@@ -72,7 +69,7 @@ impl<'s> FramePointers<'s> {
 impl ChainChecks<'_> {
     /// Returns the step from the frame with an instruction of a module, the sampled one or a call, to
     /// the next entry of its chain; and a range around the instruction where it is the same.
-    fn step(self, module: usize, at: u64, is_call: bool) -> (Step, Range<u64>) {
+    pub(crate) fn step(self, module: usize, at: u64, is_call: bool) -> (Step, Range<u64>) {
         let FramePointers(modules) = self.rules;
         let frames = modules.of(module).filter(|frames| frames.has_frame_pointers);
         let found = frames.and_then(|frames| {
@@ -130,7 +127,7 @@ impl ChainChecks<'_> {
     }
 
     /// Returns whether an address of a module follows a call; `None` if its code is not known.
-    fn follows_call(self, module: usize, address: u64) -> Option<bool> {
+    pub(crate) fn follows_call(self, module: usize, address: u64) -> Option<bool> {
         let FramePointers(modules) = self.rules;
         match modules.modules.get_index(module)?.kind {
             ModuleKind::File | ModuleKind::Vdso => {
@@ -146,76 +143,6 @@ impl ChainChecks<'_> {
     /// Returns whether stacks begin at the function at an address of a module.
     fn is_entry(self, module: usize, address: u64) -> bool {
         self.functions.loaded(module).is_some_and(|loaded| is_entry_at(loaded, address))
-    }
-}
-
-/// Checks of one worker, and what they found.
-#[derive(Debug)]
-pub(super) struct Checks<'t> {
-    of: ChainChecks<'t>,
-    /// Ends of ranges of instructions and their steps, by their starts; by module, and whether they
-    /// are calls.
-    known: FxHashMap<(u32, bool), BTreeMap<u64, (u64, Step)>>,
-    /// Steps from sampled addresses.
-    pub(super) steps: RecentAddresses<Step>,
-    /// Numbers of the frames of return addresses.
-    pub(super) frames: RecentAddresses<u32>,
-}
-
-/// What the checks say of an address.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Checked {
-    pub(super) step: Step,
-    /// Whether a call is before it; `None` if the code is not known.
-    pub(super) follows_call: Option<bool>,
-}
-
-/// What is known of recent addresses of images: a direct-mapped cache.
-#[derive(Debug, Default)]
-pub(super) struct RecentAddresses<T>(Vec<(u64, u32, T)>);
-
-impl<T: Copy + Default> RecentAddresses<T> {
-    /// Log2 of the number of addresses.
-    const ADDRESSES: u32 = 13;
-
-    /// Returns what is known of an address.
-    #[inline]
-    pub(super) fn get(&self, image: u32, address: u64) -> Option<T> {
-        let (known, of, found) = self.0.get(cache_place(address, image, Self::ADDRESSES))?;
-        ((*of, *known) == (image, address)).then_some(*found)
-    }
-
-    /// Adds an address.
-    pub(super) fn put(&mut self, image: u32, address: u64, found: T) {
-        // No image has this number.
-        self.0.resize(1 << Self::ADDRESSES, (0, u32::MAX, T::default()));
-        if let Some(slot) = self.0.get_mut(cache_place(address, image, Self::ADDRESSES)) {
-            *slot = (address, image, found);
-        }
-    }
-}
-
-impl<'t> Checks<'t> {
-    pub(super) fn new(of: ChainChecks<'t>) -> Self {
-        let (steps, frames) = Default::default();
-        Self { of, known: FxHashMap::default(), steps, frames }
-    }
-
-    pub(super) fn at(&mut self, module: u32, address: u64, site: CallSite) -> Checked {
-        let (of, is_call) = (self.of, site.is_before());
-        let at = if is_call { address.wrapping_sub(1) } else { address };
-        let known = self.known.entry((module, is_call)).or_default();
-        let before = known.range(..=at).next_back().filter(|(_, (end, _))| at < *end);
-        let step = match before {
-            Some((_, (_, step))) => *step,
-            None => {
-                let (step, Range { start, end }) = of.step(module as usize, at, is_call);
-                known.insert(start, (end, step));
-                step
-            }
-        };
-        let follows_call = if is_call { of.follows_call(module as usize, address) } else { None };
-        Checked { step, follows_call }
     }
 }
 

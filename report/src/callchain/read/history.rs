@@ -22,7 +22,7 @@
 //! - a stack of more than 127 branches is treated as damaged.
 //!
 //! Information about a branch is part of its two frames (`Frame::branch`), so that trees need only
-//! sums over equal samples: see [`super::BranchInfo`]. It is omitted if no tree shows it.
+//! sums over equal samples: see [`crate::callchain::BranchInfo`]. It is omitted if no tree shows it.
 
 use recrep_format::abi::{BranchEntry, context};
 
@@ -162,7 +162,7 @@ fn slot(from: u64) -> usize {
 
 /// Splits a chain into branches (pairs of an address and its branch information, target before
 /// source) and callers.
-pub(super) fn parts(words: &[u64]) -> (&[u64], &[u64]) {
+pub(crate) fn parts(words: &[u64]) -> (&[u64], &[u64]) {
     match words {
         [BRANCHES, count, rest @ ..] => rest
             .split_at_checked(usize::try_from(*count).map_or(usize::MAX, |count| 4 * count))

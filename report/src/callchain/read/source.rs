@@ -24,55 +24,10 @@ use recrep_unwind::End;
 use rustc_hash::FxHashMap;
 
 use super::ends::WorkerEnds;
-use super::stacks::{CallSite, MISSING};
-use super::unwind::{CopiedStack, Scratch, StackUnwinder};
+use super::words::{RETURNS, UNWOUND, context_marker, is_sound};
+use crate::callchain::rules::unwind::{CopiedStack, Scratch, StackUnwinder};
+use crate::callchain::tree::stacks::MISSING;
 use crate::timeline::SampleContext;
-
-/// A word of a chain that stands for a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FrameWord {
-    pub mode: CpuMode,
-    /// The address, or [`MISSING`].
-    pub ip: u64,
-    pub site: CallSite,
-    /// `true` if it was unwound here.
-    pub is_unwound: bool,
-}
-
-/// Marker before user frames whose return addresses are looked up at the call.
-const RETURNS: u64 = context::USER - 1;
-
-/// Marker before such frames of which the innermost was removed.
-const CALLERS: u64 = context::USER - 2;
-
-/// Marker before frames that were unwound here.
-const UNWOUND: u64 = context::USER - 3;
-
-/// Meaning of a marker: CPU mode of the frames behind it, and how the first and the others are
-/// looked up.
-type Meaning = (CpuMode, CallSite, CallSite);
-
-/// Context markers of the kernel that are known.
-const MARKERS: [(u64, Meaning); 3] = [
-    (context::KERNEL, (CpuMode::Kernel, CallSite::At, CallSite::Inlined)),
-    (context::USER, (CpuMode::User, CallSite::At, CallSite::Inlined)),
-    (context::HV, (CpuMode::Hypervisor, CallSite::At, CallSite::Inlined)),
-];
-
-/// Marker before frames of a chain that is checked.
-pub(super) const CHECKED: u64 = context::USER - 4;
-
-/// Marker before such frames of which the innermost was removed.
-const CHECKED_CALLERS: u64 = context::USER - 5;
-
-/// Markers that are not the kernel's.
-const OWN_MARKERS: [(u64, Meaning); 5] = [
-    (RETURNS, (CpuMode::User, CallSite::At, CallSite::Before)),
-    (CALLERS, (CpuMode::User, CallSite::Before, CallSite::Before)),
-    (UNWOUND, (CpuMode::User, CallSite::At, CallSite::At)),
-    (CHECKED, (CpuMode::User, CallSite::At, CallSite::Checked)),
-    (CHECKED_CALLERS, (CpuMode::User, CallSite::Checked, CallSite::Checked)),
-];
 
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +92,7 @@ impl RecordedChains<'_> {
     ///   recorded   KERNEL k1 k2 USER u1 u2 …        branch stack, newest first   from→to  from→to  …
     ///   chain      KERNEL k1 k2 USER  to(0) from(0) from(1) …
     /// ```
-    pub(super) fn with_hardware_calls(
+    pub(crate) fn with_hardware_calls(
         &self,
         sample: &Sample<'_, '_>,
         words: &mut Vec<u64>,
@@ -338,30 +293,8 @@ impl<'u> ChainSources<'u> {
     }
 }
 
-/// Calls `frame` for each word of a chain that stands for a frame, innermost first; `mode` is the
-/// CPU mode of those before the first marker.
-pub(crate) fn for_each_frame(mode: CpuMode, words: &[u64], mut frame: impl FnMut(FrameWord)) {
-    let (mut meaning, mut is_first) = ((mode, CallSite::At, CallSite::Inlined), true);
-    let mut is_unwound = false;
-    for word in words {
-        let known = MARKERS.iter().chain(&OWN_MARKERS).find(|(marker, _)| marker == word);
-        if let Some((marker, of)) = known {
-            (meaning, is_first, is_unwound) = (*of, true, *marker == UNWOUND);
-        } else {
-            let (mode, first, others) = meaning;
-            let site = match *word {
-                MISSING => CallSite::Nowhere,
-                _ if is_first => first,
-                _ => others,
-            };
-            frame(FrameWord { mode, ip: *word, site, is_unwound });
-            is_first = false;
-        }
-    }
-}
-
 /// Cuts a chain to the limit; the frames left keep their context markers.
-pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
+pub(crate) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     let frames = words.iter().filter(|word| **word < context::MAX).count();
     let too_many = frames.saturating_sub(most.frames);
     if too_many == 0 {
@@ -383,52 +316,6 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     *words = kept;
 }
 
-/// Returns whether all context markers in a recorded chain are known. perf treats a chain with any
-/// other marker as damaged and discards it whole: without frame pointers, callchains contain
-/// arbitrary values, which can look like markers.
-#[inline]
-pub(crate) fn is_sound(words: &[u64]) -> bool {
-    words
-        .iter()
-        .all(|word| *word < context::MAX || MARKERS.iter().any(|(marker, _)| marker == word))
-}
-
-/// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and
-/// returns the number of words left, at the end of `words`; `None` if the chain starts elsewhere.
-/// Many instructions share their callers, so these are kept alone.
-#[inline]
-pub(crate) fn callers(mode: CpuMode, ip: Option<u64>, words: &mut [u64]) -> Option<usize> {
-    match words {
-        [first, second, rest @ ..] if Some(*second) == ip && mode_of(*first) == Some(mode) => {
-            match rest.first() {
-                None => Some(0),
-                // No frame of this CPU mode is left.
-                Some(next) if *next >= context::MAX => Some(rest.len()),
-                Some(_) => {
-                    *second = match *first {
-                        RETURNS => CALLERS,
-                        CHECKED => CHECKED_CALLERS,
-                        marker => marker,
-                    };
-                    Some(rest.len() + 1)
-                }
-            }
-        }
-        _ => None,
-    }
-}
-
-/// Returns the CPU mode of the frames behind a marker.
-fn mode_of(marker: u64) -> Option<CpuMode> {
-    let found = MARKERS.iter().chain(&OWN_MARKERS).find(|(known, _)| *known == marker);
-    found.map(|(_, (mode, ..))| *mode)
-}
-
-/// Returns the context marker before frames of this CPU mode.
-pub(crate) fn context_marker(mode: CpuMode) -> u64 {
-    MARKERS.iter().find(|(_, of)| of.0 == mode).map_or(context::HV, |(marker, _)| *marker)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,52 +334,5 @@ mod tests {
         assert_eq!(of(3, true), [context::KERNEL, 2, context::USER, 3, 4]);
         assert_eq!(of(1, true), [context::USER, 4]);
         assert_eq!(of(0, true), [0; 0]);
-    }
-
-    #[test]
-    fn markers_set_the_cpu_mode_and_the_lookup_of_later_addresses() {
-        let of = |words: &[u64]| {
-            let mut all = Vec::new();
-            for_each_frame(CpuMode::User, words, |FrameWord { mode, ip, site, is_unwound }| {
-                assert_eq!(is_unwound, ip > 100);
-                all.push((mode, ip, site));
-            });
-            all
-        };
-        let (kernel, user) = (CpuMode::Kernel, CpuMode::User);
-        assert_eq!(
-            of(&[context::KERNEL, 1, 2, context::USER, 3]),
-            [(kernel, 1, CallSite::At), (kernel, 2, CallSite::Inlined), (user, 3, CallSite::At)]
-        );
-        assert_eq!(
-            of(&[7, context::HV, 8]),
-            [(user, 7, CallSite::At), (CpuMode::Hypervisor, 8, CallSite::At)]
-        );
-        assert_eq!(of(&[RETURNS, 1, 2]), [(user, 1, CallSite::At), (user, 2, CallSite::Before)]);
-        assert_eq!(
-            of(&[CALLERS, 1, 2]),
-            [(user, 1, CallSite::Before), (user, 2, CallSite::Before)]
-        );
-        assert_eq!(
-            of(&[UNWOUND, 101, 102]),
-            [(user, 101, CallSite::At), (user, 102, CallSite::At)]
-        );
-    }
-
-    #[test]
-    fn the_sampled_address_is_removed_from_its_chain() {
-        let of = |mode, words: &[u64]| {
-            let mut words = words.to_vec();
-            let left = callers(mode, Some(1), &mut words)?;
-            Some(words.split_off(words.len() - left))
-        };
-        assert_eq!(of(CpuMode::User, &[context::USER, 1, 2]), Some(vec![context::USER, 2]));
-        assert_eq!(of(CpuMode::User, &[RETURNS, 1, 2]), Some(vec![CALLERS, 2]));
-        assert_eq!(of(CpuMode::User, &[UNWOUND, 1, MISSING]), Some(vec![UNWOUND, MISSING]));
-        let kernel = [context::KERNEL, 1, RETURNS, 5];
-        assert_eq!(of(CpuMode::Kernel, &kernel), Some(vec![RETURNS, 5]));
-        assert_eq!(of(CpuMode::User, &kernel), None);
-        assert_eq!(of(CpuMode::User, &[context::USER, 1]), Some(vec![]));
-        assert_eq!(of(CpuMode::User, &[context::USER, 2]), None);
     }
 }

@@ -27,7 +27,7 @@ use recrep_unwind::{
 };
 
 use super::frame_pointers::ModuleFrames;
-use super::stacks::MISSING;
+use crate::callchain::tree::stacks::MISSING;
 use crate::input::map::Bytes;
 use crate::symbols::{JitCode, JitFrames, ModuleKind, Modules, Resolver};
 use crate::timeline::{SampleContext, Timeline};
@@ -53,18 +53,18 @@ struct JitModules {
 
 /// What one worker keeps: unwind rules found before, and the frames of the last chain.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     unwinder: Unwinder,
     frames: Vec<Frame>,
 }
 
 /// The stack of a sample.
 #[derive(Clone, Copy)]
-pub(super) struct CopiedStack<'a> {
-    pub(super) registers: &'a Regs<'a>,
-    pub(super) bytes: &'a [u8],
+pub(crate) struct CopiedStack<'a> {
+    pub(crate) registers: &'a Regs<'a>,
+    pub(crate) bytes: &'a [u8],
     /// The user part of the kernel's callchain without the sampled address.
-    pub(super) links: &'a [u64],
+    pub(crate) links: &'a [u64],
 }
 
 /// The code of a process at the moment of a sample.
@@ -105,7 +105,7 @@ impl<'s> StackUnwinder<'s> {
 
     /// Appends at most `most` frames of a sample to `words`, innermost first, and returns how the
     /// chain ended; `None` if the stacks of the task cannot be unwound.
-    pub(super) fn sample(
+    pub(crate) fn sample(
         &self,
         stack: CopiedStack<'_>,
         at: SampleContext,
@@ -130,7 +130,7 @@ impl<'s> StackUnwinder<'s> {
     }
 
     /// Returns the name of a module by its number in the unwinder.
-    pub(super) fn name(&self, number: u32) -> String {
+    pub(crate) fn name(&self, number: u32) -> String {
         let index = self.jit.code(number).map_or(number as usize, |(module, _)| module);
         let module = self.files.modules.get_index(index);
         module.map_or_else(String::new, |module| module.name().into_owned())
@@ -138,7 +138,7 @@ impl<'s> StackUnwinder<'s> {
 
     /// Returns whether stacks begin at the function of an instruction: whoever calls it is of no
     /// interest, and may be beyond the copy.
-    pub(super) fn is_entry(&self, instruction: u64, at: SampleContext) -> bool {
+    pub(crate) fn is_entry(&self, instruction: u64, at: SampleContext) -> bool {
         let place = self.timeline.place(CpuMode::User, at.space, instruction, at.moment);
         let module = place.module.and_then(|id| self.files.modules.get_index(id.0 as usize));
         module.is_some_and(|module| self.files.is_entry(module, place.address))

@@ -22,14 +22,15 @@ use std::ops::Range;
 
 use recrep_format::abi::CpuMode;
 
-use super::frame_pointers::{ChainChecks, Checks};
-use super::history::parts;
+use super::checked::Checks;
 use super::images::{
-    FrameFields, Image, Images, MappedPiece, RecentFrame, RecentFrames, RecentPieces, UNMAPPED,
+    FrameFields, Image, ImageRange, Images, MappedPiece, RecentPieces, RecentRanges, UNMAPPED,
     word_of,
 };
-use super::source::{FrameWord, for_each_frame};
-use super::stacks::{CallSite, Frame, Stacks};
+use crate::callchain::read::history::parts;
+use crate::callchain::read::words::{FrameWord, for_each_frame};
+use crate::callchain::rules::frame_pointers::ChainChecks;
+use crate::callchain::tree::stacks::{CallSite, Frame, Stacks};
 use crate::query::End;
 use crate::symbols::{Functions, SymbolId};
 use crate::timeline::{Contexts, Epoch, ModuleId, Moment, Place, SpaceEpoch, SpaceId, Timeline};
@@ -40,14 +41,14 @@ pub(crate) struct FrameFinder<'t> {
     /// Frames and chains that were found.
     pub stacks: Stacks,
     timeline: &'t Timeline,
-    pub(super) fields: FrameFields,
+    pub(crate) fields: FrameFields,
     functions: Option<&'t Functions<'t>>,
     /// `true` if callers get functions too, not only sampled instructions.
-    pub(super) names_callers: bool,
+    pub(crate) names_callers: bool,
     /// Checks of the steps of recorded chains.
-    pub(super) checks: Option<Checks<'t>>,
+    pub(crate) checks: Option<Checks<'t>>,
     epoch: Option<Epoch>,
-    pub(super) contexts: Contexts<AddressKind>,
+    pub(crate) contexts: Contexts<AddressKind>,
     /// The piece that was used last.
     last: MappedPiece,
     pieces: RecentPieces,
@@ -55,7 +56,8 @@ pub(crate) struct FrameFinder<'t> {
     /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if
     /// unknown.
     of_symbols: Vec<Vec<Vec<u32>>>,
-    recent: RecentFrames,
+    /// Numbers of the frames at recent addresses.
+    recent: RecentRanges<u32>,
     words: Vec<ChainWord>,
     /// Frames that are not those of the chain before, outermost first, and the chains that begin
     /// there.
@@ -66,7 +68,7 @@ pub(crate) struct FrameFinder<'t> {
 
 /// Properties of an address that decide its frame, besides the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct AddressKind {
+pub(crate) struct AddressKind {
     /// CPU mode; `None` for branches: it is not recorded.
     mode: Option<CpuMode>,
     site: CallSite,
@@ -77,7 +79,7 @@ pub(super) struct AddressKind {
 impl AddressKind {
     /// Returns the number of the context that an address of this kind has in an epoch.
     #[inline]
-    pub(super) fn context(self, contexts: &mut Contexts<Self>, epoch: SpaceEpoch) -> u32 {
+    pub(crate) fn context(self, contexts: &mut Contexts<Self>, epoch: SpaceEpoch) -> u32 {
         contexts.number(self, self.mode.map_or(epoch, |mode| epoch.in_mode(mode)))
     }
 }
@@ -127,7 +129,7 @@ impl<'t> FrameFinder<'t> {
             pieces: RecentPieces::default(),
             images: Images::default(),
             of_symbols: Vec::new(),
-            recent: RecentFrames::default(),
+            recent: RecentRanges::default(),
             words: Vec::new(),
             new: Default::default(),
             before: Vec::new(),
@@ -182,7 +184,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the context of an instruction that is in no chain.
     #[inline]
-    pub(super) fn context(
+    pub(crate) fn context(
         &mut self,
         mode: Option<CpuMode>,
         is_named: bool,
@@ -218,7 +220,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the kind of a frame's address.
     #[inline]
-    pub(super) fn kind(&self, mode: CpuMode, site: CallSite, is_named: bool) -> AddressKind {
+    pub(crate) fn kind(&self, mode: CpuMode, site: CallSite, is_named: bool) -> AddressKind {
         let is_at = site == CallSite::Inlined && !self.fields.inlined;
         let site = if is_at { CallSite::At } else { site };
         AddressKind { mode: Some(mode), site, is_named, branch: 0 }
@@ -322,12 +324,12 @@ impl<'t> FrameFinder<'t> {
             }
             (None, range) => (NO_FUNCTION, range),
         };
-        self.recent.put(RecentFrame { start, end, image, frame }, address);
+        self.recent.put(ImageRange { start, end, image, value: frame }, address);
         frame
     }
 
     /// Returns the number of an address's own frame.
-    pub(super) fn number(&mut self, address: u64, image: u32) -> u32 {
+    pub(crate) fn number(&mut self, address: u64, image: u32) -> u32 {
         let frame = self.images.get(image).map_or_else(Frame::default, |image| image.at(address));
         self.stacks.number(frame)
     }
@@ -360,7 +362,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the frame of an address, and a range around it with the same frame. `None` stands
     /// for a frame of its own for each address of the range.
-    pub(super) fn look_up(
+    pub(crate) fn look_up(
         &self,
         address: u64,
         image: u32,
@@ -394,7 +396,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the piece that an address is in.
     #[inline]
-    pub(super) fn piece(
+    pub(crate) fn piece(
         &mut self,
         context: u32,
         ip: u64,
