@@ -1,7 +1,8 @@
 //! Reasons why addresses of a module have no function, with advice.
 
-use super::module::{Module, ModuleKind};
-use super::outcome::{Outcome, Refusal, Source};
+use crate::symbols::file::Refusal;
+use crate::symbols::module::{Module, ModuleKind};
+use crate::symbols::outcome::{Outcome, Source};
 
 /// Reason why addresses have no function.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

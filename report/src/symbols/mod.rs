@@ -1,10 +1,12 @@
 //! Resolution of a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► search ──► elf · kernel · jit ──► SymbolTable
-//!   (identity)   (once each)     (candidates,  (a folder for each   (by address)
-//!                    │            proofs)       source of symbols)
-//!                    └────────► Outcome: every place that was tried, with its result
+//!   resolver   Module ──► Loaded, once each: its table, its functions without symbols, its source lines
+//!   search     where its files may be, which of them are the recorded ones; the kernel, code of JITs
+//!   module     identity of a mapped object, and what the recording has of it     explain: why it has no names
+//!   elf        layout of a file, its symbols, source lines, call frames, code
+//!   outcome    every place that was tried, with its result     shown_names, symbol_cache: what is kept for each function
+//!   names      tables of names by address, demangling     file: opening, reading, reasons to refuse
 //! ```
 //!
 //! The unit of work is the module, then the *unique* address: nothing here is done per sample. A
@@ -20,13 +22,12 @@
 //! * `[vdso]` by offset in its image: `ip - map.start`. Its records have a meaningless page offset.
 //! * All others (kernel, kernel modules, JIT maps) by the sampled address itself.
 //!
-//! Where a file has no symbol, its unwind tables tell of functions without names ([`inferred`]).
+//! Where a file has no symbol, its unwind tables tell of functions without names ([`resolver::inferred`]).
 //!
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count
 //! (`elf::symbols`), where a symbol without size ends and which of several names at an address is
-//! shown (`table.rs`), how C++ and Rust names are demangled
-//! (`recrep_console::demangle`).
+//! shown (`names::table`), how C++ and Rust names are demangled (`recrep_console::demangle`).
 //!
 //! # Errors
 //! Loading never fails: a module without available symbols is `Loaded` with an empty table and an
@@ -36,50 +37,41 @@
 //! Only [`Resolver::fetch`] contacts servers. A first count finds modules with many samples without
 //! a function; the files of these modules are fetched, and then the query is answered.
 
-mod coarse;
-mod code;
 mod elf;
 mod explain;
-mod function;
-mod function_code;
-mod inferred;
-mod jit;
-mod kernel;
+mod file;
 mod module;
 mod names;
 mod outcome;
-mod recorded;
 mod resolver;
 mod search;
 mod shown_names;
 mod symbol_cache;
-mod table;
 mod wall_clock;
 
-pub(crate) use code::MachineCode;
 pub(crate) use elf::call_frames::CallFrames;
+pub(crate) use elf::code::MachineCode;
 pub use elf::lines::SourceFrame;
 pub(crate) use elf::lines::{LineId, LineOrName, SourceLine};
 pub(crate) use explain::{Explanation, UNMAPPED, explain};
-pub(crate) use function::Function;
-pub(crate) use function_code::{FunctionPlace, NoCode};
-pub(crate) use jit::Version as CodeVersion;
-pub(crate) use jit::frames::{JitCode, JitFrames};
-pub(crate) use jit::proof::JitLife;
+pub(crate) use file::Refusal;
+pub(crate) use module::bundle::{BundleKey, UnwindingParts};
+pub(crate) use module::jit_life::JitLife;
+pub(crate) use module::origin::{FileId, Origin, Reference};
+pub(crate) use module::recorded::{FromRecording, RecordedFiles};
 pub(crate) use module::{JitDump, Modules, kernel_module_name};
 pub use module::{Module, ModuleKind};
-pub(crate) use outcome::{Attempt, Outcome, Refusal, Source};
-pub(crate) use recorded::{FromRecording, RecordedFiles};
+pub(crate) use names::table::SymbolId;
+pub(crate) use outcome::{Attempt, Outcome, Source};
 pub use resolver::Resolver;
-pub(crate) use resolver::{Functions, Loaded};
-pub(crate) use search::bundle::{BundleKey, UnwindingParts};
-pub(crate) use search::proof::Origin;
-pub(crate) use search::proof::{FileId, Reference};
+pub(crate) use resolver::function::Function;
+pub(crate) use resolver::function_code::{FunctionPlace, NoCode};
+pub(crate) use resolver::functions::Functions;
+pub(crate) use resolver::loaded::Loaded;
+pub(crate) use search::jit::Version as CodeVersion;
+pub(crate) use search::jit::frames::{JitCode, JitFrames};
 pub(crate) use symbol_cache::CacheSlot;
-pub(crate) use table::SymbolId;
 pub(crate) use wall_clock::WallClock;
 
-#[cfg(test)]
-mod resolver_tests;
 #[cfg(test)]
 pub(crate) use symbol_cache::SymbolCache;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::table::SymbolId;
+use super::names::table::SymbolId;
 
 /// Demangled names of a table's symbols. Most symbols are never shown, so there is only memory for
 /// those that are, and those next to them.

@@ -11,7 +11,7 @@ use object::pod::Pod;
 use object::read::elf::CompressionHeader;
 use object::{Endianness, pod};
 
-use crate::symbols::outcome::Refusal;
+use crate::symbols::file::Refusal;
 
 /// Maximum decompressed size in bytes: more than any kernel module or `.gnu_debugdata` has.
 const LIMIT: u64 = 1 << 29;

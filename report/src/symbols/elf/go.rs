@@ -20,8 +20,8 @@ use object::elf::{SHT_RELA, STB_GLOBAL};
 use recrep_format::endian::Endian;
 
 use crate::symbols::elf::{ElfImage, ElfSection};
-use crate::symbols::outcome::Refusal;
-use crate::symbols::table::{NameRef, Place, TableBuilder};
+use crate::symbols::file::Refusal;
+use crate::symbols::names::table::{NameRef, PackedSymbol, TableBuilder};
 
 /// Formats of the table, by the oldest version of Go that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +45,12 @@ const HEAD: usize = 8;
 /// Position of the start of code in the `moduledata`, in words.
 const TEXT_IN_MODULE: u64 = 22;
 
-/// Number of places that are looked at for the `moduledata`: a program has one.
+/// Most addresses that are tried as the `moduledata`: a program has one.
 const CANDIDATES: usize = 16;
 
 /// Table of functions in the bytes of a section.
 #[derive(Clone, Copy, Debug)]
-struct FunctionTable<'b> {
+struct GoTable<'b> {
     bytes: &'b [u8],
     endian: Endian,
     format: TableFormat,
@@ -84,7 +84,7 @@ fn add_section(
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let bytes = image.view(section)?;
-    let functions = FunctionTable::of(bytes.get(at..).unwrap_or_default());
+    let functions = GoTable::of(bytes.get(at..).unwrap_or_default());
     let functions =
         functions.ok_or(Refusal::Other("its table of Go functions has an unknown format"))?;
     let address = section.address.wrapping_add(at as u64);
@@ -101,7 +101,7 @@ fn add_section(
         let name = NameRef::new(source, at as u64 + function.name).ranked(STB_GLOBAL, false);
         let end = offset.saturating_add(function.end.saturating_sub(function.start));
         if !table.name(name).is_empty() {
-            table.symbols.push(Place { start: offset, end, name });
+            table.symbols.push(PackedSymbol { start: offset, end, name });
         }
     }
     let added = table.symbols.len() - before;
@@ -128,13 +128,13 @@ fn position(bytes: &[u8]) -> Option<usize> {
     let mut heads = orders.flat_map(|endian| MAGICS.map(|(magic, _)| endian.bytes_u32(magic)));
     heads.find_map(|head| {
         memchr::memmem::find_iter(bytes, &head).filter(|at| at.is_multiple_of(4)).find(|at| {
-            let table = bytes.get(*at..).and_then(FunctionTable::of);
+            let table = bytes.get(*at..).and_then(GoTable::of);
             table.is_some_and(|table| table.iter(0).nth(1).is_some())
         })
     })
 }
 
-impl<'b> FunctionTable<'b> {
+impl<'b> GoTable<'b> {
     fn of(bytes: &'b [u8]) -> Option<Self> {
         let &[quantum @ (1 | 2 | 4), word @ (4 | 8)] = bytes.get(6..HEAD)? else { return None };
         let (magic, _) = bytes.split_first_chunk()?;
@@ -146,8 +146,8 @@ impl<'b> FunctionTable<'b> {
     }
 
     /// Returns a word of the header.
-    fn header(&self, place: usize) -> Option<u64> {
-        self.word_at(HEAD + place * self.word)
+    fn header(&self, index: usize) -> Option<u64> {
+        self.word_at(HEAD + index * self.word)
     }
 
     fn word_at(&self, at: usize) -> Option<u64> {
@@ -158,7 +158,7 @@ impl<'b> FunctionTable<'b> {
     fn iter(&self, code: u64) -> impl Iterator<Item = GoFunction> + use<'b> {
         let table = *self;
         let count = table.header(0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-        let at = |place: usize| usize::try_from(table.header(place)?).ok();
+        let at = |index: usize| usize::try_from(table.header(index)?).ok();
         let (functions, names, size) = match table.format {
             TableFormat::Go12 => (Some(HEAD + table.word), Some(0), table.word),
             TableFormat::Go116 => (at(6), at(2), table.word),
@@ -167,8 +167,8 @@ impl<'b> FunctionTable<'b> {
         // Offsets of details are relative to the functions, but for Go 1.2.
         let details = if table.format == TableFormat::Go12 { Some(0) } else { functions };
         let code = if table.format == TableFormat::Go118 { code } else { 0 };
-        let read = move |place: usize| {
-            let entry = functions?.checked_add(place.checked_mul(2 * size)?)?;
+        let read = move |index: usize| {
+            let entry = functions?.checked_add(index.checked_mul(2 * size)?)?;
             let field = |index: usize| {
                 number(table.bytes, entry.checked_add(index * size)?, size, table.endian)
             };
@@ -190,8 +190,8 @@ impl<'b> FunctionTable<'b> {
         let relocated = || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?);
         let in_module = || {
             let module = self.module_data(image, &relocations, address)?;
-            let place = module.checked_add(TEXT_IN_MODULE * self.word as u64)?;
-            relocations.at(place).or_else(|| self.word_in(image, place))
+            let pointer = module.checked_add(TEXT_IN_MODULE * self.word as u64)?;
+            relocations.at(pointer).or_else(|| self.word_in(image, pointer))
         };
         let is_code = |start: &u64| is_code(image, *start);
         let found = self.header(2).filter(is_code).or_else(|| relocated().filter(is_code));
@@ -216,14 +216,14 @@ impl<'b> FunctionTable<'b> {
         relocations.of_value(address).take(CANDIDATES).find(is_module).or_else(|| {
             let data =
                 image.sections.iter().filter(|section| section.allocated && !section.executable);
-            let places = data.flat_map(|section| {
+            let addresses = data.flat_map(|section| {
                 let bytes = image.view(section).unwrap_or_default();
                 let words = (0..bytes.len()).step_by(self.word);
                 let found = words
                     .filter(move |at| number(bytes, *at, self.word, self.endian) == Some(address));
                 found.map(move |at| section.address.wrapping_add(at as u64))
             });
-            places.take(CANDIDATES).find(is_module)
+            addresses.take(CANDIDATES).find(is_module)
         })
     }
 
@@ -272,12 +272,12 @@ impl<'b> Relocations<'b> {
 
     /// Returns the value at an address.
     fn at(&self, address: u64) -> Option<u64> {
-        self.iter().find(|(place, _)| *place == address).map(|(_, value)| value)
+        self.iter().find(|(at, _)| *at == address).map(|(_, value)| value)
     }
 
     /// Returns the addresses with this value.
     fn of_value(&self, wanted: u64) -> impl Iterator<Item = u64> + use<'b> {
-        self.iter().filter(move |(_, value)| *value == wanted).map(|(place, _)| place)
+        self.iter().filter(move |(_, value)| *value == wanted).map(|(at, _)| at)
     }
 }
 
@@ -340,7 +340,7 @@ mod tests {
             for endian in [Endian::Little, Endian::Big] {
                 for word in [4, 8] {
                     let bytes = table(format, magic, word, endian);
-                    let functions = FunctionTable::of(&bytes).unwrap();
+                    let functions = GoTable::of(&bytes).unwrap();
                     let names = bytes.len() - 9;
                     let names = names as u64;
                     let expected = [(0x1000, 0x1040, names), (0x1040, 0x1060, names + 2)];
@@ -360,13 +360,13 @@ mod tests {
         for (magic, format) in MAGICS {
             let bytes = table(format, magic, 8, Endian::Little);
             for cut in 0..bytes.len() {
-                let table = FunctionTable::of(&bytes[..cut]);
+                let table = GoTable::of(&bytes[..cut]);
                 assert!(table.is_none_or(|table| table.iter(0).count() <= 2));
             }
             for at in 0..bytes.len() {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= 0xff;
-                let table = FunctionTable::of(&bytes);
+                let table = GoTable::of(&bytes);
                 assert!(table.is_none_or(|table| table.iter(u64::MAX).count() <= 3));
             }
         }

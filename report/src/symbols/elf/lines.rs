@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 use std::os::unix::fs::symlink;
-use std::path::{self, Path};
+use std::path::{self, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fmt, io};
 
@@ -25,12 +25,22 @@ use recrep_console::demangle;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tempfile::TempDir;
 
-use super::scopes::{self, Scopes};
 use crate::input::map;
 use crate::query::Demangle;
-use crate::symbols::elf;
-use crate::symbols::search::DebugFile;
-use crate::symbols::search::bundle::{Bundled, BundledSource};
+use crate::symbols::elf::scopes::{self, Scopes};
+use crate::symbols::elf::{self, Segment};
+
+/// A file with debug information, and the mapping of its addresses to offsets in the mapped file.
+#[derive(Debug)]
+pub(crate) struct DebugFile {
+    pub(crate) path: PathBuf,
+    /// File with debug information shared by several files (`.gnu_debugaltlink`).
+    pub(crate) shared: Option<PathBuf>,
+    /// Package of split debug information that is not named after this file.
+    pub(crate) package: Option<PathBuf>,
+    /// Segments of the mapped file, or of this one if the mapped file was not found.
+    pub(crate) segments: Vec<Segment>,
+}
 
 /// Function at an address: an inlined one, or the one that contains the inlined ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,20 +114,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SourceLines {
-    /// Returns the frames of a bundle's module, by address.
-    pub(crate) fn bundled(module: &Bundled) -> FxHashMap<u64, Vec<SourceFrame>> {
-        let mut all = FxHashMap::default();
-        for (address, frames) in &module.places {
-            let frames = frames.iter().map(|BundledSource { function, file, line }| SourceFrame {
-                function: function.clone(),
-                file: file.clone(),
-                line: *line,
-            });
-            all.insert(*address, frames.collect());
-        }
-        all
-    }
-
     pub(crate) fn new(
         file: Option<DebugFile>,
         bundled: FxHashMap<u64, Vec<SourceFrame>>,
@@ -143,7 +139,7 @@ impl SourceLines {
         self.file.is_some() || !self.bundled.is_empty()
     }
 
-    /// Returns the functions at an address of the module ([`super::ModuleKind::first_address`]),
+    /// Returns the functions at an address of the module (`ModuleKind::first_address`),
     /// innermost first; empty if debug information has none. For a return address, pass the address
     /// of the byte before.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {

@@ -7,6 +7,7 @@
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
 pub(crate) mod call_frames;
+pub(crate) mod code;
 pub(crate) mod decompress;
 pub(crate) mod go;
 pub(crate) mod lines;
@@ -28,9 +29,9 @@ use object::read::elf::{FileHeader, Note, NoteIterator, ProgramHeader, SectionHe
 use object::{Endian, Endianness, FileKind, StringTable, U32, U64};
 use recrep_format::build_id::BuildId;
 
-use super::outcome::Refusal;
-use super::search::file::{kept, part};
 use crate::input::map::Bytes;
+use crate::symbols::file::Refusal;
+use crate::symbols::file::{kept, part};
 
 /// Layout of an ELF file.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ use object::read::elf::{FileHeader, Rela, Sym};
 use recrep_console::demangle::PLT_SUFFIX;
 
 use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols};
-use crate::symbols::table::{TableBuilder, name_at};
+use crate::symbols::names::table::{TableBuilder, name_at};
 
 /// Relocation of a slot.
 #[derive(Clone, Copy)]

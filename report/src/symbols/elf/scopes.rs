@@ -30,9 +30,9 @@ use recrep_console::demangle;
 use rustc_hash::FxHashMap;
 
 use crate::input::map::Bytes;
-use crate::symbols::search::file::{self, kept};
+use crate::symbols::file::{self, kept};
 
-type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+type ScopeReader<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Most references from an entry to the one that declares it.
 const MOST_REFERENCES: usize = 16;
@@ -190,7 +190,7 @@ impl Scopes {
         name
     }
 
-    fn dwarf(&self) -> Dwarf<Reader<'_>> {
+    fn dwarf(&self) -> Dwarf<ScopeReader<'_>> {
         self.sections
             .borrow_with_sup(self.shared.as_ref(), |bytes| EndianSlice::new(bytes, self.endian))
     }
@@ -202,7 +202,7 @@ impl Scopes {
         Some(DebugEntry { unit, entry: offset - unit })
     }
 
-    fn tree(&self, place: DebugEntry, unit: &Unit<Reader<'_>>) -> Arc<ScopeTree> {
+    fn tree(&self, place: DebugEntry, unit: &Unit<ScopeReader<'_>>) -> Arc<ScopeTree> {
         if let Some(known) = lock(&self.trees).get(&place.unit) {
             return Arc::clone(known);
         }
@@ -219,9 +219,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Way through the debug information from one function to its outermost scope.
 struct ScopeWalk<'s> {
     scopes: &'s Scopes,
-    dwarf: Dwarf<Reader<'s>>,
+    dwarf: Dwarf<ScopeReader<'s>>,
     /// Unit that was read last, with its offset: most references stay in it.
-    last: RefCell<Option<(usize, Rc<Unit<Reader<'s>>>)>>,
+    last: RefCell<Option<(usize, Rc<Unit<ScopeReader<'s>>>)>>,
 }
 
 impl<'s> ScopeWalk<'s> {
@@ -264,7 +264,7 @@ impl<'s> ScopeWalk<'s> {
         Some(ScopedName { bare, whole: parts.join("::") })
     }
 
-    fn unit(&self, place: DebugEntry) -> Option<Rc<Unit<Reader<'s>>>> {
+    fn unit(&self, place: DebugEntry) -> Option<Rc<Unit<ScopeReader<'s>>>> {
         let mut last = self.last.borrow_mut();
         if let Some((offset, unit)) = &*last
             && *offset == place.unit
@@ -341,7 +341,7 @@ fn as_scope(mangled: &str) -> Option<String> {
 
 impl ScopeTree {
     /// Lists the scopes of a unit; of damaged debug information, those before the damage.
-    fn of(unit: &Unit<Reader<'_>>) -> Self {
+    fn of(unit: &Unit<ScopeReader<'_>>) -> Self {
         let mut tree = Self::default();
         // The scopes around the current entry: their depths and indices, and how many of their
         // classes have no name.

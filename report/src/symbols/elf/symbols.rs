@@ -1,4 +1,4 @@
-//! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
+//! The symbols in an ELF file's `.symtab` and `.dynsym`, by their offsets in the file that was mapped.
 //!
 //! For a mapped file, up to two files are involved: the one with the symbol table (perhaps a
 //! separate debug file) and the one that was mapped (`runtime`). ElfSymbols have linked addresses; the
@@ -19,16 +19,16 @@ use object::read::elf::Sym;
 use object::{Endianness, U32};
 
 use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols};
-use crate::symbols::outcome::Refusal;
-use crate::symbols::table::{NameRef, Place, TableBuilder};
+use crate::symbols::file::Refusal;
+use crate::symbols::names::table::{NameRef, PackedSymbol, TableBuilder};
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles
-/// `table`, which ends its round. `place` gives the position of a symbol, from its linked address
+/// `table`, which ends its round. `locate` gives the position of a symbol, from its linked address
 /// and the number and header of its section. Returns the number of symbols added.
 pub(crate) fn add_symbols(
     image: &ElfImage,
     table_kind: SectionType,
-    place: impl Fn(u64, usize, &ElfSection) -> Option<u64>,
+    locate: impl Fn(u64, usize, &ElfSection) -> Option<u64>,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
@@ -67,10 +67,10 @@ pub(crate) fn add_symbols(
                 address &= !1;
             }
         }
-        let Some(start) = place(address, index, section) else { continue };
+        let Some(start) = locate(address, index, section) else { continue };
         let size = symbol.st_size(image.endian);
         let name = name.ranked(symbol.st_bind(), symbol.st_type() == STT_GNU_IFUNC);
-        table.symbols.push(Place { start, end: start.saturating_add(size), name });
+        table.symbols.push(PackedSymbol { start, end: start.saturating_add(size), name });
     }
     let added = table.symbols.len() - before;
     table.settle();

@@ -8,8 +8,8 @@ use super::plt;
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
 use crate::symbols::UnwindingParts;
 use crate::symbols::elf::ElfImage;
-use crate::symbols::search::add_tables;
-use crate::symbols::table::{SymbolTable, TableBuilder, name_hash};
+use crate::symbols::names::table::{SymbolTable, TableBuilder, name_hash};
+use crate::symbols::search::mapped::add_tables;
 
 fn table_of(image: &ElfImage, runtime: &ElfImage) -> SymbolTable {
     let mut table = TableBuilder::new(true);

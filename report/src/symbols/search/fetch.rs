@@ -28,10 +28,12 @@ use recrep_format::build_id::BuildId;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, Error, Timeout};
 
-use super::candidates::{DEBUG_INFO, EXECUTABLE};
-use super::proof::{Origin, Proof, open_image};
 use crate::query::Servers;
-use crate::symbols::outcome::{Attempt, Refusal, Source};
+use crate::symbols::file::Refusal;
+use crate::symbols::module::origin::Origin;
+use crate::symbols::outcome::{Attempt, Source};
+use crate::symbols::search::candidates::{DEBUG_INFO, EXECUTABLE};
+use crate::symbols::search::proof::{Proof, open_image};
 use crate::terminal::progress;
 
 /// Maximum time for all files together.

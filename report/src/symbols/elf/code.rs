@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use object::elf::Machine;
 
-use super::elf::{self, ElfImage, Segment};
-use super::outcome::Refusal;
-use super::search::file::part;
+use crate::symbols::elf::{self, ElfImage, Segment};
+use crate::symbols::file::Refusal;
+use crate::symbols::file::part;
 
 /// Machine code of a part of a module.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct MachineCode {
     /// File that it was read from.
     pub(crate) path: PathBuf,
     /// Where linked addresses are looked up.
-    pub(super) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
 }
 
 impl MachineCode {
@@ -27,7 +27,7 @@ impl MachineCode {
     pub(crate) const MAX: usize = 16 << 20;
 
     /// Takes the code at an offset of an image; what is beyond the end of the segment is left out.
-    pub(super) fn in_image(
+    pub(crate) fn in_image(
         path: &Path,
         image: &ElfImage,
         offset: u64,

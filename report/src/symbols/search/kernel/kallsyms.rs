@@ -30,11 +30,10 @@ use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 
 use crate::input::map::Bytes;
-use crate::symbols::outcome::Refusal;
-use crate::symbols::search::file;
-use crate::symbols::search::file::hexadecimal;
-use crate::symbols::search::proof::Reference;
-use crate::symbols::table::{NameRef, Place, SymbolTable, name_at, page_end};
+use crate::symbols::file::hexadecimal;
+use crate::symbols::file::{self, Refusal};
+use crate::symbols::module::origin::Reference;
+use crate::symbols::names::table::{NameRef, PackedSymbol, SymbolTable, name_at, page_end};
 
 /// Parsed list: sorted and with ends, not yet split by module.
 #[derive(Debug)]
@@ -43,15 +42,15 @@ pub(crate) struct Kallsyms {
     text: Bytes,
     /// Symbols as they are packed.
     symbols: Bytes,
-    modules: Modules,
+    modules: ModuleNames,
 }
 
 /// Names in brackets, by number; that of the kernel itself is empty.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Modules(Vec<Box<[u8]>>);
+struct ModuleNames(Vec<Box<[u8]>>);
 
 /// A symbol, and the number of its module.
-type Listed = (Place, usize);
+type Listed = (PackedSymbol, usize);
 
 /// Number of the text among a table's sources of names: the first one that is added.
 const SOURCE: u8 = 1;
@@ -91,12 +90,12 @@ impl Kallsyms {
         (text.len() == len(3)?).then_some(())?;
         let text = file::kept(bytes, (bytes.len() - text.len()) as u64, text.len() as u64).ok()?;
         let symbols = file::kept(bytes, head.len() as u64, symbols.len() as u64).ok()?;
-        let modules = Modules(modules.split(|&byte| byte == b'\n').map(Into::into).collect());
+        let modules = ModuleNames(modules.split(|&byte| byte == b'\n').map(Into::into).collect());
         Some(Self { text, symbols, modules })
     }
 
     pub(crate) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
-        let (mut symbols, mut modules, mut line_start) = (Vec::new(), Modules::default(), 0);
+        let (mut symbols, mut modules, mut line_start) = (Vec::new(), ModuleNames::default(), 0);
         for line_end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
             // What is no symbol is skipped.
             let line = text.get(line_start..line_end).unwrap_or_default();
@@ -141,7 +140,11 @@ impl Kallsyms {
         std::iter::from_fn(move || {
             let (start, end, rest) = (words.next()?, words.next()?, words.next()?);
             Some((
-                Place { start, end, name: NameRef::new(SOURCE, rest).ranked(STB_LOCAL, false) },
+                PackedSymbol {
+                    start,
+                    end,
+                    name: NameRef::new(SOURCE, rest).ranked(STB_LOCAL, false),
+                },
                 usize::try_from(rest >> MODULE).ok()?,
             ))
         })
@@ -169,26 +172,26 @@ impl Kallsyms {
         Some(named?.start)
     }
 
-    fn of_module(&self, number: usize) -> impl Iterator<Item = Place> {
+    fn of_module(&self, number: usize) -> impl Iterator<Item = PackedSymbol> {
         self.symbols().filter(move |(_, module)| *module == number).map(|(symbol, _)| symbol)
     }
 
     fn table(&self, module: &[u8], moved: u64) -> Result<SymbolTable, Refusal> {
         let number = self.modules.number(module).ok_or(Refusal::NoSymbols)?;
-        let mut places = Vec::with_capacity(self.symbols.len() / SYMBOL);
-        for Place { start, end, name } in self.of_module(number) {
+        let mut packed = Vec::with_capacity(self.symbols.len() / SYMBOL);
+        for PackedSymbol { start, end, name } in self.of_module(number) {
             if end > start {
                 let (start, end) = (start.wrapping_sub(moved), end.wrapping_sub(moved));
-                places.push(Place { start, end, name });
+                packed.push(PackedSymbol { start, end, name });
             }
         }
         // Fast, since they are sorted unless addresses went below zero.
-        places.sort_by_key(|place| place.start);
-        Ok(SymbolTable::from_sorted(places, self.text.clone()))
+        packed.sort_by_key(|symbol| symbol.start);
+        Ok(SymbolTable::from_sorted(packed, self.text.clone()))
     }
 }
 
-impl Modules {
+impl ModuleNames {
     /// Returns the symbol in a line that begins at this offset of the text; `None` if there is none
     /// that counts.
     fn symbol(&mut self, line: &[u8], line_start: usize) -> Option<Listed> {
@@ -204,7 +207,7 @@ impl Modules {
             self.0.push(module.into());
             self.0.len() - 1
         });
-        Some((Place { start, end: start, name }, number))
+        Some((PackedSymbol { start, end: start, name }, number))
     }
 
     /// Returns the number of a module, given its name in brackets.

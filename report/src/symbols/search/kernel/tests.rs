@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::symbols::search::proof::Reference;
+use crate::symbols::module::origin::Reference;
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 

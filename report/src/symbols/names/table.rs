@@ -1,7 +1,7 @@
 //! The symbols of one module, ready for lookups by address.
 //!
 //! ```text
-//!   places  [ 0x1000..0x1040, name | 0x1040..0x10f0, name | 0x1200..0x1300, tie 0 | … ]
+//!   packed  [ 0x1000..0x1040, name | 0x1040..0x10f0, name | 0x1200..0x1300, tie 0 | … ]
 //!             sorted; a lookup uses a coarse index, then searches a few of these;
 //!             a name is a position in its source
 //!   outer   [ 3 → 1, … ]      inner → enclosing symbol, only for nested symbols
@@ -36,10 +36,10 @@ use object::elf::STB_GLOBAL;
 use recrep_console::demangle;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::coarse::Coarse;
-pub(super) use super::names::{NameRef, name_at, name_hash};
-use super::names::{Names, TIE};
 use crate::input::map::Bytes;
+use crate::symbols::names::coarse::Coarse;
+pub(crate) use crate::symbols::names::packed::{NameRef, name_at, name_hash};
+use crate::symbols::names::packed::{PackedNames, TIE};
 
 /// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,41 +58,41 @@ pub struct Symbol<Name> {
 /// The sorted symbols of one module.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
-    places: Vec<Place>,
+    packed: Vec<PackedSymbol>,
     coarse: Coarse,
     outer: Vec<(u32, u32)>,
     ties: Vec<Tie>,
-    names: Names,
+    names: PackedNames,
     demangle: bool,
 }
 
 /// A symbol with the position of its name. While a table is built, `end` equals `start` if the size
 /// is unknown.
-pub(super) type Place = Symbol<NameRef>;
+pub(crate) type PackedSymbol = Symbol<NameRef>;
 
 /// Symbols with the same addresses that can be ranked only by their names.
 #[derive(Debug)]
 struct Tie {
-    candidates: Box<[Place]>,
-    best: OnceLock<Option<Place>>,
+    candidates: Box<[PackedSymbol]>,
+    best: OnceLock<Option<PackedSymbol>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct TableBuilder {
-    pub(super) symbols: Vec<Place>,
+pub(crate) struct TableBuilder {
+    pub(crate) symbols: Vec<PackedSymbol>,
     /// Number of leading `symbols` sorted by earlier rounds.
     settled: usize,
-    names: Names,
+    names: PackedNames,
     demangle: bool,
 }
 
 impl SymbolTable {
     /// Builds the table of symbols whose starts ascend, with names from one source.
-    pub(super) fn from_sorted(places: Vec<Place>, names: Bytes) -> Self {
-        let names = Names { sources: vec![names], own: Vec::new() };
-        let coarse = Coarse::new(&places, |place| place.start);
-        let outer = enclosing(places.iter().map(|place| place.end));
-        Self { places, coarse, outer, names, ..Self::default() }
+    pub(crate) fn from_sorted(packed: Vec<PackedSymbol>, names: Bytes) -> Self {
+        let names = PackedNames { sources: vec![names], own: Vec::new() };
+        let coarse = Coarse::new(&packed, |symbol| symbol.start);
+        let outer = enclosing(packed.iter().map(|symbol| symbol.end));
+        Self { packed, coarse, outer, names, ..Self::default() }
     }
 
     pub fn lookup(&self, address: u64) -> Option<Symbol<&[u8]>> {
@@ -101,7 +101,7 @@ impl SymbolTable {
 
     /// Returns the first address of the symbol with this number.
     pub fn start(&self, id: SymbolId) -> Option<u64> {
-        self.places.get(id.0 as usize).map(|place| place.start)
+        self.packed.get(id.0 as usize).map(|symbol| symbol.start)
     }
 
     /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which
@@ -114,14 +114,14 @@ impl SymbolTable {
     /// the same result.
     #[inline]
     pub fn find_range(&self, address: u64) -> (Option<SymbolId>, Range<u64>) {
-        let start = |at: usize| self.places.get(at).map_or(u64::MAX, |place| place.start);
-        let Some(at) = self.coarse.find(&self.places, |place| place.start, address) else {
+        let start = |at: usize| self.packed.get(at).map_or(u64::MAX, |symbol| symbol.start);
+        let Some(at) = self.coarse.find(&self.packed, |symbol| symbol.start, address) else {
             return (None, 0..start(0));
         };
         let (mut from, until) = (start(at), start(at + 1));
         let mut index = u32::try_from(at).ok();
         while let Some(id) = index
-            && let Some(&Place { end, .. }) = self.places.get(id as usize)
+            && let Some(&PackedSymbol { end, .. }) = self.packed.get(id as usize)
         {
             if address < end {
                 return (Some(SymbolId(id)), from..until.min(end));
@@ -136,33 +136,33 @@ impl SymbolTable {
 
     /// Returns the symbol with the number `id`, from a lookup in this table.
     pub fn get(&self, id: SymbolId) -> Option<Symbol<&[u8]>> {
-        let Place { start, end, name } = self.place(id)?;
+        let PackedSymbol { start, end, name } = self.packed(id)?;
         Some(Symbol { start, end, name: self.names.get(name) })
     }
 
     /// Returns addresses and name of a symbol; decides its tie, if there is one.
     #[inline]
-    fn place(&self, id: SymbolId) -> Option<Place> {
-        let place = *self.places.get(id.0 as usize)?;
-        let Some(tie) = place.name.tie() else { return Some(place) };
+    fn packed(&self, id: SymbolId) -> Option<PackedSymbol> {
+        let symbol = *self.packed.get(id.0 as usize)?;
+        let Some(tie) = symbol.name.tie() else { return Some(symbol) };
         let tie = self.ties.get(tie)?;
         let best = tie
             .best
             .get_or_init(|| best(rivals(&tie.candidates, &self.names), &self.names, self.demangle));
         let best = (*best)?;
-        Some(Place { name: best.name, ..place })
+        Some(PackedSymbol { name: best.name, ..symbol })
     }
 
     /// Returns the offset from which a file that has the names may be another than the one that was
     /// read.
-    pub(super) fn lost(&self) -> Option<u64> {
+    pub(crate) fn lost(&self) -> Option<u64> {
         self.names.sources.iter().find_map(Bytes::lost)
     }
 
     /// Returns a hash of all symbols and names: that of a copy of the file is equal.
-    pub(super) fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = FxBuildHasher.build_hasher();
-        for Place { start, end, name } in &self.places {
+        for PackedSymbol { start, end, name } in &self.packed {
             (start, end, name).hash(&mut hasher);
         }
         for tie in self.ties.iter().flat_map(|tie| &*tie.candidates) {
@@ -176,21 +176,21 @@ impl SymbolTable {
     }
 
     /// Returns the [`name_hash`] of each name that symbols with several starts have.
-    pub(super) fn shared_names(&self) -> FxHashSet<u64> {
+    pub(crate) fn shared_names(&self) -> FxHashSet<u64> {
         let all = || {
-            self.places.iter().flat_map(|place| {
-                match place.tie().and_then(|tie| self.ties.get(tie)) {
+            self.packed.iter().flat_map(|symbol| {
+                match symbol.tie().and_then(|tie| self.ties.get(tie)) {
                     Some(tie) => &*tie.candidates,
-                    None => std::slice::from_ref(place),
+                    None => std::slice::from_ref(symbol),
                 }
             })
         };
         // The global names of a file differ.
-        if !all().any(|place| place.name.is_local()) {
+        if !all().any(|symbol| symbol.name.is_local()) {
             return FxHashSet::default();
         }
         let mut all: Vec<(u64, u64)> =
-            all().map(|place| (name_hash(self.names.get(place.name)), place.start)).collect();
+            all().map(|symbol| (name_hash(self.names.get(symbol.name)), symbol.start)).collect();
         // Most names are found to be the only ones of their part of the hashes.
         let parts = (all.len() * 16).next_power_of_two();
         let mut filter = [vec![false; parts], vec![false; parts]];
@@ -217,11 +217,11 @@ impl SymbolTable {
 
     /// Returns the number of symbols, one per start.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.packed.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.packed.is_empty()
     }
 
     /// Returns all symbols, sorted by start.
@@ -231,44 +231,44 @@ impl SymbolTable {
 }
 
 impl TableBuilder {
-    pub(super) fn new(demangle: bool) -> Self {
+    pub(crate) fn new(demangle: bool) -> Self {
         Self { demangle, ..Self::default() }
     }
 
     /// Adds a source of names and returns its number; its names are referred to by
     /// [`NameRef::new`]`(number, offset)`.
-    pub(super) fn add_source(&mut self, bytes: Bytes) -> u8 {
+    pub(crate) fn add_source(&mut self, bytes: Bytes) -> u8 {
         self.names.sources.push(bytes);
         u8::try_from(self.names.sources.len()).unwrap_or(u8::MAX)
     }
 
     /// Adds a global symbol whose name is not in a file.
-    pub(super) fn add(&mut self, name: &[u8], start: u64, end: u64) {
+    pub(crate) fn add(&mut self, name: &[u8], start: u64, end: u64) {
         let name_at = NameRef::new(0, self.names.own.len() as u64).ranked(STB_GLOBAL, false);
         self.names.own.extend_from_slice(name);
         self.names.own.push(0);
-        self.symbols.push(Place { start, end, name: name_at });
+        self.symbols.push(PackedSymbol { start, end, name: name_at });
     }
 
-    pub(super) fn name(&self, name: NameRef) -> &[u8] {
+    pub(crate) fn name(&self, name: NameRef) -> &[u8] {
         self.names.get(name)
     }
 
     /// Returns the start of the symbol with this name, as its file spells it.
-    pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
+    pub(crate) fn named(&self, name: &[u8]) -> Option<u64> {
         self.symbols.iter().find(|symbol| self.name(symbol.name) == name).map(|symbol| symbol.start)
     }
 
     /// Moves all symbols to lower addresses.
-    pub(super) fn move_down(&mut self, by: u64) {
-        for Place { start, end, .. } in &mut self.symbols {
+    pub(crate) fn move_down(&mut self, by: u64) {
+        for PackedSymbol { start, end, .. } in &mut self.symbols {
             (*start, *end) = (start.wrapping_sub(by), end.wrapping_sub(by));
         }
     }
 
     /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds
     /// sorted.
-    pub(super) fn end_at(&mut self, address: u64) {
+    pub(crate) fn end_at(&mut self, address: u64) {
         let settled = self.symbols.get_mut(..self.settled).unwrap_or_default();
         let after = settled.partition_point(|symbol| symbol.start <= address);
         let before = settled.get_mut(..after).unwrap_or_default();
@@ -280,7 +280,7 @@ impl TableBuilder {
     }
 
     /// Returns the symbol that begins at `start`, of those that earlier rounds sorted.
-    pub(super) fn at(&self, start: u64) -> Option<Place> {
+    pub(crate) fn at(&self, start: u64) -> Option<PackedSymbol> {
         let settled = self.symbols.get(..self.settled)?;
         let from = settled.get(settled.partition_point(|symbol| symbol.start < start)..)?;
         rivals(from.get(..from.partition_point(|symbol| symbol.start == start))?, &self.names).pop()
@@ -288,7 +288,7 @@ impl TableBuilder {
 
     /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those
     /// that share a start.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.sort();
         let mut next = None;
         for symbol in self.symbols.iter_mut().rev() {
@@ -298,7 +298,7 @@ impl TableBuilder {
             next = Some(symbol.start);
         }
         for group in self.symbols.chunk_by_mut(same_start).filter(|group| group.len() > 1) {
-            let best = group.iter().map(Place::rank).max();
+            let best = group.iter().map(PackedSymbol::rank).max();
             let is_ifunc = group.iter().any(|symbol| symbol.name.is_ifunc());
             for symbol in group {
                 symbol.name = if Some(symbol.rank()) == best {
@@ -322,19 +322,19 @@ impl TableBuilder {
     }
 
     /// Builds the table. Symbols added since the last round (PLT entries) are only sorted in.
-    pub(super) fn finish(mut self) -> SymbolTable {
+    pub(crate) fn finish(mut self) -> SymbolTable {
         self.sort();
-        let Self { symbols: mut places, names, demangle, .. } = self;
+        let Self { symbols: mut packed, names, demangle, .. } = self;
         let mut ties = Vec::new();
-        let unite = |group: &mut [Place]| unite(group, &names, demangle, &mut ties);
-        let outer = enclosing(places.chunk_by_mut(same_start).map(unite));
-        places.retain(|place| place.name != NameRef::NONE);
-        let coarse = Coarse::new(&places, |place| place.start);
-        SymbolTable { places, coarse, outer, ties, names, demangle }
+        let unite = |group: &mut [PackedSymbol]| unite(group, &names, demangle, &mut ties);
+        let outer = enclosing(packed.chunk_by_mut(same_start).map(unite));
+        packed.retain(|symbol| symbol.name != NameRef::NONE);
+        let coarse = Coarse::new(&packed, |symbol| symbol.start);
+        SymbolTable { packed, coarse, outer, ties, names, demangle }
     }
 }
 
-impl Place {
+impl PackedSymbol {
     /// Returns the number of the tie between the symbols of this start, if there is one.
     fn tie(&self) -> Option<usize> {
         self.name.tie()
@@ -346,13 +346,18 @@ impl Place {
     }
 }
 
-fn same_start(a: &Place, b: &Place) -> bool {
+fn same_start(a: &PackedSymbol, b: &PackedSymbol) -> bool {
     a.start == b.start
 }
 
-/// Makes one place, the first, of the symbols of a start, and returns the last of their ends.
-fn unite(group: &mut [Place], names: &Names, demangle: bool, ties: &mut Vec<Tie>) -> u64 {
-    let all: Box<[Place]> = match group {
+/// Keeps one of the symbols of a start, in the first slot, and returns the last of their ends.
+fn unite(
+    group: &mut [PackedSymbol],
+    names: &PackedNames,
+    demangle: bool,
+    ties: &mut Vec<Tie>,
+) -> u64 {
+    let all: Box<[PackedSymbol]> = match group {
         [] => return 0,
         [only] => return only.end,
         _ => (&*group).into(),
@@ -376,13 +381,13 @@ fn unite(group: &mut [Place], names: &Names, demangle: bool, ties: &mut Vec<Tie>
 }
 
 /// Returns those symbols of one start between which only demangling can decide.
-fn rivals(group: &[Place], names: &Names) -> Vec<Place> {
-    let mut kept: Vec<Place> = Vec::new();
+fn rivals(group: &[PackedSymbol], names: &PackedNames) -> Vec<PackedSymbol> {
+    let mut kept: Vec<PackedSymbol> = Vec::new();
     for symbol in group {
         let name = names.get(symbol.name);
         // There is at most one plain name among the rivals.
         let both_plain = |other: &[u8]| !demangle::is_mangled(other) && !demangle::is_mangled(name);
-        let is_same = |rival: &&mut Place| {
+        let is_same = |rival: &&mut PackedSymbol| {
             let other = names.get(rival.name);
             other == name || demangle::same_when_demangled(other, name) || both_plain(other)
         };
@@ -400,7 +405,7 @@ fn rivals(group: &[Place], names: &Names) -> Vec<Place> {
 }
 
 /// Returns the best of these by its shown name; of equal ones the first.
-fn best(rivals: Vec<Place>, names: &Names, demangle: bool) -> Option<Place> {
+fn best(rivals: Vec<PackedSymbol>, names: &PackedNames, demangle: bool) -> Option<PackedSymbol> {
     match rivals.as_slice() {
         [only] => Some(*only),
         _ => {
@@ -419,7 +424,7 @@ fn shown_rank(name: &[u8], demangle: bool) -> (std::cmp::Reverse<usize>, usize) 
 
 /// Returns the end of the page after the one with `start`; for a `start` on a page boundary, the
 /// end of its own page.
-pub(super) fn page_end(start: u64) -> u64 {
+pub(crate) fn page_end(start: u64) -> u64 {
     const PAGE: u64 = 4096;
     start.checked_next_multiple_of(PAGE).and_then(|page| page.checked_add(PAGE)).unwrap_or(u64::MAX)
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 use crate::input::map::Bytes;
 
 /// Source number that marks a [`NameRef`] as the number of a tie.
-pub(super) const TIE: u8 = u8::MAX;
+pub(crate) const TIE: u8 = u8::MAX;
 
 /// Position of a name, and what decides between symbols of one start before their names do:
 ///
@@ -16,20 +16,20 @@ pub(super) const TIE: u8 = u8::MAX;
 ///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in source, 48 bits
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NameRef(u64);
+pub(crate) struct NameRef(u64);
 
 /// Names of a table.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct PackedNames {
     /// Bytes that hold names, each ended by a zero byte.
-    pub(super) sources: Vec<Bytes>,
+    pub(crate) sources: Vec<Bytes>,
     /// Names that are not in a file: source number 0.
-    pub(super) own: Vec<u8>,
+    pub(crate) own: Vec<u8>,
 }
 
 impl NameRef {
     /// Marks symbols that are to be removed.
-    pub(super) const NONE: Self = Self(u64::MAX);
+    pub(crate) const NONE: Self = Self(u64::MAX);
     const OFFSET: u64 = (1 << 48) - 1;
     /// Higher for a symbol that is preferred: not weak, then global.
     const BINDING: u64 = 3 << 48;
@@ -38,32 +38,32 @@ impl NameRef {
     /// The symbol is an indirect function, or was preferred to an alias that is one.
     const IFUNC: u64 = 4 << 48;
 
-    pub(super) fn new(source: u8, offset: u64) -> Self {
+    pub(crate) fn new(source: u8, offset: u64) -> Self {
         Self(u64::from(source) << 56 | (offset & Self::OFFSET))
     }
 
     /// Adds what decides between symbols.
-    pub(super) fn ranked(self, binding: SymbolBind, ifunc: bool) -> Self {
+    pub(crate) fn ranked(self, binding: SymbolBind, ifunc: bool) -> Self {
         let binding = u64::from(binding != STB_WEAK) << 49 | u64::from(binding == STB_GLOBAL) << 48;
         Self(self.0 | binding).with_ifunc(ifunc)
     }
 
-    pub(super) fn is_ifunc(self) -> bool {
+    pub(crate) fn is_ifunc(self) -> bool {
         self.0 & Self::IFUNC != 0
     }
 
-    pub(super) fn with_ifunc(self, ifunc: bool) -> Self {
+    pub(crate) fn with_ifunc(self, ifunc: bool) -> Self {
         Self(self.0 | if ifunc { Self::IFUNC } else { 0 })
     }
 
     /// Returns what decides between symbols of one start before their names do.
-    pub(super) fn binding(self) -> u64 {
+    pub(crate) fn binding(self) -> u64 {
         self.0 & Self::BINDING
     }
 
     /// Returns whether the symbol may be one that only a part of its file sees. Names that are not
     /// in a file may be.
-    pub(super) fn is_local(self) -> bool {
+    pub(crate) fn is_local(self) -> bool {
         self.source() == 0 || self.0 & Self::BINDING == Self::LOCAL
     }
 
@@ -72,17 +72,17 @@ impl NameRef {
     }
 
     /// Returns the number of the tie, if this refers to one.
-    pub(super) fn tie(self) -> Option<usize> {
+    pub(crate) fn tie(self) -> Option<usize> {
         (self.source() == TIE).then(|| self.offset())
     }
 
-    pub(super) fn offset(self) -> usize {
+    pub(crate) fn offset(self) -> usize {
         usize::try_from(self.0 & Self::OFFSET).unwrap_or(usize::MAX)
     }
 }
 
-impl Names {
-    pub(super) fn get(&self, name: NameRef) -> &[u8] {
+impl PackedNames {
+    pub(crate) fn get(&self, name: NameRef) -> &[u8] {
         let source = match name.source() {
             0 => Some(self.own.as_slice()),
             number => self.sources.get(usize::from(number) - 1).map(|source| &**source),
@@ -92,23 +92,23 @@ impl Names {
 }
 
 /// Returns the name at `offset` of a table of names, each ended by a zero byte.
-pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
+pub(crate) fn name_at(table: &[u8], offset: usize) -> &[u8] {
     let name = table.get(offset..).unwrap_or_default();
     memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 /// Returns the number by which names of a table are compared.
-pub(super) fn name_hash(name: &[u8]) -> u64 {
+pub(crate) fn name_hash(name: &[u8]) -> u64 {
     FxBuildHasher.hash_one(name)
 }
 
 /// Returns the name of a function that has none: its module, and the linked address of its start.
-pub(super) fn inferred_name(module: &str, start: u64) -> String {
+pub(crate) fn inferred_name(module: &str, start: u64) -> String {
     format!("{module}+{start:#x}")
 }
 
 /// Returns whether this is an [`inferred_name`] of the module.
-pub(super) fn is_inferred_name(name: &[u8], module: &str) -> bool {
+pub(crate) fn is_inferred_name(name: &[u8], module: &str) -> bool {
     let address = name.strip_prefix(module.as_bytes()).and_then(|rest| rest.strip_prefix(b"+0x"));
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     address.is_some_and(|digits| !digits.is_empty() && digits.iter().all(is_digit))

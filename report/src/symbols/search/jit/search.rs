@@ -16,14 +16,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::input::map::Bytes;
-use crate::symbols::jit::frames::JitFrames;
-use crate::symbols::jit::{self, Version};
+use crate::symbols::file::{self, Refusal};
 use crate::symbols::module::{JitDump, Module, ModuleKind};
-use crate::symbols::outcome::{Outcome, Refusal, Source};
+use crate::symbols::names::table::{SymbolTable, TableBuilder};
+use crate::symbols::outcome::{Outcome, Source};
+use crate::symbols::search::candidates;
+use crate::symbols::search::jit::frames::JitFrames;
+use crate::symbols::search::jit::{self, Version};
+use crate::symbols::search::mapped::Search;
 use crate::symbols::search::processes::LivingProcess;
 use crate::symbols::search::proof::check_recorded;
-use crate::symbols::search::{Search, candidates, file};
-use crate::symbols::table::{SymbolTable, TableBuilder};
 
 /// Text of a map, and a note on its proof.
 struct MapText {

@@ -11,12 +11,11 @@ use std::sync::OnceLock;
 use recrep_format::endian::Endian;
 use recrep_unwind::{Machine, Rules, Section, Sections};
 
-use super::{Dump, DumpedCode};
 use crate::input::map::Bytes;
 use crate::symbols::elf::call_frames::{bytes_before, copied};
+use crate::symbols::file::{Refusal, kept};
 use crate::symbols::module::JitDump;
-use crate::symbols::outcome::Refusal;
-use crate::symbols::search::file::kept;
+use crate::symbols::search::jit::{Dump, DumpedCode};
 
 /// Code of a JIT, by the addresses at which its names are looked up.
 #[derive(Debug, Default)]

@@ -8,13 +8,15 @@
 //! A recorded path is untrusted: it may name a pipe that blocks when opened or a device on which
 //! opening has effects. So only regular files are opened.
 
+mod refusal;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
 use crate::input::map::Bytes;
-use crate::symbols::outcome::Refusal;
+pub(crate) use refusal::Refusal;
 
 /// Size of the parts that stay mapped, in bytes: smaller ones are copied in less time.
 const LARGE: u64 = 128 << 10;

@@ -32,17 +32,19 @@ use object::elf::SHT_SYMTAB;
 use recrep_format::build_id::BuildId;
 use tempfile::NamedTempFile;
 
-use super::code::MachineCode;
-use super::elf::symbols::add_symbols;
-use super::elf::{self, ElfImage, Segment, decompress};
-use super::module::{Module, ModuleKind};
-use super::outcome::{Outcome, Refusal, Source};
-use super::search::proof::{
-    self, Origin, Proof, Reference, check_unchanged, checked_image, contradiction, open_image,
-};
-use super::search::{candidates, file};
-use super::table::{SymbolTable, TableBuilder};
 use crate::query::SymbolOptions;
+use crate::symbols::elf::code::MachineCode;
+use crate::symbols::elf::symbols::add_symbols;
+use crate::symbols::elf::{self, ElfImage, Segment, decompress};
+use crate::symbols::file::{self, Refusal};
+use crate::symbols::module::origin::{Origin, Reference};
+use crate::symbols::module::{Module, ModuleKind};
+use crate::symbols::names::table::{SymbolTable, TableBuilder};
+use crate::symbols::outcome::{Outcome, Source};
+use crate::symbols::search::candidates;
+use crate::symbols::search::proof::{
+    self, Proof, check_unchanged, checked_image, contradiction, open_image,
+};
 use kallsyms::Kallsyms;
 
 /// Bytes at the beginning of `/proc/kcore` that have its headers.

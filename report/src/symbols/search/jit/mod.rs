@@ -49,10 +49,10 @@ use recrep_format::endian::Endian;
 use recrep_format::feature::BundledVersion;
 use rustc_hash::FxHashSet;
 
-use super::module::JitDump;
-use super::outcome::Refusal;
-use super::search::file::hexadecimal;
-use super::table::{SymbolId, SymbolTable, TableBuilder};
+use crate::symbols::file::Refusal;
+use crate::symbols::file::hexadecimal;
+use crate::symbols::module::JitDump;
+use crate::symbols::names::table::{SymbolId, SymbolTable, TableBuilder};
 
 const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;

@@ -18,13 +18,14 @@ use std::sync::Arc;
 
 use object::elf::Machine;
 
-use super::code::MachineCode;
-use super::elf::Segment;
-use super::kernel::vdso;
-use super::module::{JitDump, Module, ModuleKind};
-use super::outcome::{Attempt, Outcome, Refusal, Source};
-use super::resolver::Loaded;
-use super::table::SymbolId;
+use crate::symbols::elf::Segment;
+use crate::symbols::elf::code::MachineCode;
+use crate::symbols::file::Refusal;
+use crate::symbols::module::{JitDump, Module, ModuleKind};
+use crate::symbols::names::table::SymbolId;
+use crate::symbols::outcome::{Attempt, Outcome, Source};
+use crate::symbols::resolver::loaded::Loaded;
+use crate::symbols::search::kernel::vdso;
 
 /// Reason why there is no code of a function.
 #[derive(Clone, Debug)]
@@ -70,11 +71,10 @@ impl FunctionPlace {
         let size = range.end.saturating_sub(range.start);
         let found = match &module.kind {
             ModuleKind::File => search.code(module, range.start, size, &mut outcome),
-            ModuleKind::Vdso => {
-                vdso::place(search, kernel, module, &mut outcome).and_then(|(_, path, image)| {
-                    MachineCode::in_image(&path, &image, range.start, size).ok()
-                })
-            }
+            ModuleKind::Vdso => vdso::kept_or_running(search, kernel, module, &mut outcome)
+                .and_then(|file| {
+                    MachineCode::in_image(&file.path, &file.image, range.start, size).ok()
+                }),
             ModuleKind::KernelSymbol { .. } => {
                 return Err(NoCode::Because("nothing keeps the code that the kernel generates"));
             }

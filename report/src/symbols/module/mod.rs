@@ -5,6 +5,11 @@
 //! are paths, some are the kernel's own names in brackets, and executable anonymous memory gets its
 //! symbols from `/tmp/perf-PID.map`.
 
+pub(crate) mod bundle;
+pub(crate) mod jit_life;
+pub(crate) mod origin;
+pub(crate) mod recorded;
+
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,10 +22,10 @@ use recrep_format::build_id::BuildId;
 use recrep_format::feature::BundledKind;
 use rustc_hash::FxBuildHasher;
 
-use super::jit::proof::JitLife;
-use super::recorded::RecordedSymbols;
-use super::search::bundle::{BundleKey, Bundled};
-use super::search::proof::{FileId, Origin};
+use bundle::{BundleKey, Bundled};
+use jit_life::JitLife;
+use origin::{FileId, Origin};
+use recorded::RecordedSymbols;
 
 /// Modules of a file, by number.
 pub(crate) type Modules = IndexSet<Module, FxBuildHasher>;
@@ -148,7 +153,7 @@ impl Module {
     }
 
     /// Returns what the recording's bundle has of the module.
-    pub(super) fn bundled(&self) -> Option<&Bundled> {
+    pub(crate) fn bundled(&self) -> Option<&Bundled> {
         self.origin.bundle.as_ref()?.module(&self.bundle_key()?)
     }
 
@@ -235,19 +240,19 @@ impl Module {
     }
 
     /// Returns the recorded path as a file system path.
-    pub(super) fn as_path(&self) -> &Path {
+    pub(crate) fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
     /// Returns a kernel module's name as `/proc/modules` spells it: from `[name]`, or from the file
     /// name without `.ko` and compression suffix, with `-` replaced by `_`.
-    pub(super) fn kernel_module_name(&self) -> String {
+    pub(crate) fn kernel_module_name(&self) -> String {
         loaded_name(&self.base_name())
     }
 
     /// Returns whether this is a piece of the code of Android's JIT, with the names that simpleperf
     /// recorded.
-    pub(super) fn is_jit_cache(&self) -> bool {
+    pub(crate) fn is_jit_cache(&self) -> bool {
         self.recorded.is_some() && (self.has_in_path(APP_CACHE) || self.has_in_path(ZYGOTE_CACHE))
     }
 

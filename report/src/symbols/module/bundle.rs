@@ -19,9 +19,10 @@ use recrep_format::wire::List;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::symbols::elf::call_frames::debug_frame;
+use crate::symbols::elf::lines::SourceFrame;
 use crate::symbols::elf::{ElfImage, ElfSection, Segment};
-use crate::symbols::names::is_inferred_name;
-use crate::symbols::table::{SymbolTable, TableBuilder};
+use crate::symbols::names::packed::is_inferred_name;
+use crate::symbols::names::table::{SymbolTable, TableBuilder};
 
 /// Names of a bundle, by module. Two are equal if their sections in the files are.
 #[derive(Debug)]
@@ -51,20 +52,13 @@ pub(crate) struct Bundled {
     functions: Vec<BundledFunction>,
     /// Versions of a JIT's code that was replaced.
     pub(crate) versions: Vec<BundledVersion>,
-    /// Frames by address.
-    pub(crate) places: FxHashMap<u64, Vec<BundledSource>>,
+    /// Functions and source lines by address; their names are not demangled.
+    pub(crate) lines: FxHashMap<u64, Vec<SourceFrame>>,
     /// Parts for unwinding.
     pub(crate) image: Option<ElfImage>,
 }
 
-/// BundledFunction at an address, as debug information had it.
-#[derive(Debug)]
-pub(crate) struct BundledSource {
-    pub(crate) function: Option<String>,
-    pub(crate) file: Option<String>,
-    pub(crate) line: u32,
-}
-
+/// A function of a module.
 #[derive(Debug)]
 struct BundledFunction {
     start: u64,
@@ -126,14 +120,14 @@ impl Bundled {
             let at = usize::try_from(number.checked_sub(1)?).ok()?;
             Some(module.texts.0.get(at)?.to_text().into_owned())
         };
-        let mut places = FxHashMap::default();
+        let mut lines = FxHashMap::default();
         for place in &module.places.0 {
-            let frames = place.frames.0.iter().map(|frame| BundledSource {
+            let frames = place.frames.0.iter().map(|frame| SourceFrame {
                 function: text(frame.function),
                 file: text(frame.file),
                 line: frame.line,
             });
-            places.insert(place.address, frames.collect());
+            lines.insert(place.address, frames.collect());
         }
         let functions = module.functions.0.iter().map(|function| BundledFunction {
             start: function.start,
@@ -144,7 +138,7 @@ impl Bundled {
             source: module.source.to_text().into_owned(),
             functions: functions.collect(),
             versions: Vec::new(),
-            places,
+            lines,
             image: module.images.0.first().map(image_of),
         }
     }
@@ -153,7 +147,7 @@ impl Bundled {
     fn add(&mut self, other: Self) {
         self.functions.extend(other.functions);
         self.versions.extend(other.versions);
-        self.places.extend(other.places);
+        self.lines.extend(other.lines);
         self.image = self.image.take().or(other.image);
     }
 

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use recrep_console::demangle;
 
-use super::Module;
-use super::module::ModuleKind;
-use super::resolver::Loaded;
-use super::table::{SymbolId, name_hash};
 use crate::query::Demangle;
+use crate::symbols::module::Module;
+use crate::symbols::module::ModuleKind;
+use crate::symbols::names::table::{SymbolId, name_hash};
+use crate::symbols::resolver::loaded::Loaded;
 
 /// A function of a module.
 #[derive(Clone, Debug)]

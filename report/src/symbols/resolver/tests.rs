@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use recrep_format::build_id::BuildId;
 
-use super::elf::test_elf::{TestElf, function};
-use super::{FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
 use crate::query::SymbolOptions;
+use crate::symbols::elf::test_elf::{TestElf, function};
+use crate::symbols::{FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
 
 const ID: [u8; 20] = [0xab; 20];
 

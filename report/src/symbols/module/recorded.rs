@@ -29,36 +29,31 @@ use recrep_format::read::File;
 use recrep_format::record::RawRecord;
 use rustc_hash::FxHashMap;
 
-use super::kernel::kallsyms::Kallsyms;
-use super::outcome::Refusal;
-use super::search::proof::Reference;
-use super::table::{SymbolTable, TableBuilder};
-
 /// Bit in the protection of a mapping by which simpleperf marks code of a JIT, in a file with its
 /// symbols.
 const JIT_CODE: u32 = 0x4000;
 
 /// Symbols of one module. Equal ones have equal symbols.
 #[derive(Clone, Debug)]
-pub struct RecordedSymbols(Arc<RecordedContents>);
+pub struct RecordedSymbols(pub(crate) Arc<RecordedContents>);
 
 #[derive(Debug)]
-struct RecordedContents {
-    /// Of all else, so that to compare modules takes no time.
+pub(crate) struct RecordedContents {
+    /// Hash of all else, so that comparing modules takes no time.
     hash: u64,
-    base: Base,
-    symbols: Vec<RecordedSymbol>,
-    /// Symbols of the kernel, in which those of modules are looked up, too.
-    kernel: Option<RecordedSymbols>,
+    pub(crate) base: Base,
+    pub(crate) symbols: Vec<RecordedSymbol>,
+    /// Symbols of the kernel, which may have those of its modules.
+    pub(crate) kernel: Option<RecordedSymbols>,
     /// Text of `/proc/kallsyms`.
-    kallsyms: Option<Box<[u8]>>,
+    pub(crate) kallsyms: Option<Box<[u8]>>,
 }
 
 #[derive(Debug, Hash)]
-struct RecordedSymbol {
-    start: u64,
-    len: u32,
-    name: Box<[u8]>,
+pub(crate) struct RecordedSymbol {
+    pub(crate) start: u64,
+    pub(crate) len: u32,
+    pub(crate) name: Box<[u8]>,
 }
 
 /// Address that symbols are relative to.
@@ -157,13 +152,6 @@ impl<'a> RecordedFiles<'a> {
     }
 }
 
-/// A module of the kernel.
-pub(super) struct KernelModule {
-    pub(super) name: String,
-    /// Load address.
-    pub(super) start: u64,
-}
-
 /// Symbols of a user mapping.
 pub(crate) struct FromRecording {
     pub symbols: RecordedSymbols,
@@ -198,7 +186,7 @@ fn symbols_of(file: &SimpleperfFile<'_>) -> impl Iterator<Item = RecordedSymbol>
 }
 
 impl RecordedSymbols {
-    fn new(
+    pub(crate) fn new(
         base: Base,
         symbols: Vec<RecordedSymbol>,
         kernel: Option<Self>,
@@ -215,39 +203,6 @@ impl RecordedSymbols {
         let copy =
             |symbol: &RecordedSymbol| RecordedSymbol { name: symbol.name.clone(), ..*symbol };
         Self::new(Base::Zero, self.0.symbols.iter().map(copy).collect(), None, None)
-    }
-
-    /// Builds the table of the symbols of a file, the kernel (whose reference symbol moves them),
-    /// or a module of it.
-    pub(super) fn table(
-        &self,
-        kernel_module: Option<&KernelModule>,
-        reference: Option<&Reference>,
-        demangle: bool,
-    ) -> Result<SymbolTable, Refusal> {
-        let RecordedContents { base, symbols, kernel, kallsyms, .. } = &*self.0;
-        if let (true, Some(text)) = (symbols.is_empty(), kallsyms) {
-            let list = Kallsyms::parse(text.to_vec())?;
-            return match kernel_module {
-                Some(module) => list.module(&module.name),
-                None => list.kernel(reference),
-            };
-        }
-        let start = kernel_module.map_or(0, |module| module.start);
-        let base = match *base {
-            Base::File(base) | Base::Mapping(base) => base,
-            Base::Module(base) => base.wrapping_sub(start),
-            Base::Zero => 0,
-        };
-        let of_kernel =
-            kernel.iter().flat_map(|kernel| &kernel.0.symbols).map(|symbol| (symbol, 0));
-        let mut table = TableBuilder::new(demangle);
-        for (symbol, base) in symbols.iter().map(|symbol| (symbol, base)).chain(of_kernel) {
-            let start = symbol.start.wrapping_sub(base);
-            table.add(&symbol.name, start, start.saturating_add(symbol.len.into()));
-        }
-        table.settle();
-        Ok(table.finish())
     }
 }
 
@@ -274,54 +229,5 @@ impl PartialOrd for RecordedSymbols {
 impl Ord for RecordedSymbols {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.hash.cmp(&other.0.hash)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::symbols::module::ModuleKind;
-
-    fn symbols(base: Base, kernel: Option<RecordedSymbols>) -> RecordedSymbols {
-        let symbol = |start, name: &[u8]| RecordedSymbol { start, len: 16, name: name.into() };
-        RecordedSymbols::new(
-            base,
-            vec![symbol(0x1010, b"f"), symbol(0x1020, b"_Z1gi")],
-            kernel,
-            None,
-        )
-    }
-
-    fn name(symbols: &RecordedSymbols, kind: &ModuleKind, address: u64) -> Option<String> {
-        let start = if let ModuleKind::KernelModule { start } = *kind { Some(start) } else { None };
-        let module = start.map(|start| KernelModule { name: "x".into(), start });
-        let table = symbols.table(module.as_ref(), None, true).unwrap();
-        table.lookup(address).map(|symbol| String::from_utf8_lossy(symbol.name).into_owned())
-    }
-
-    #[test]
-    fn symbols_are_looked_up_by_the_address_of_their_kind() {
-        let offset = symbols(Base::File(0x800), None);
-        assert_eq!(name(&offset, &ModuleKind::File, 0x810).as_deref(), Some("f"));
-        assert_eq!(name(&offset, &ModuleKind::File, 0x82f).as_deref(), Some("_Z1gi"));
-        assert_eq!(name(&offset, &ModuleKind::File, 0x830), None);
-        let mapping = symbols(Base::Mapping(0x1000), None);
-        assert_eq!(name(&mapping, &ModuleKind::File, 0x10).as_deref(), Some("f"));
-        let kernel = symbols(Base::Zero, None);
-        assert_eq!(name(&kernel, &ModuleKind::Kernel, 0x1010).as_deref(), Some("f"));
-        // A module whose address 0x1000 is 0x20 into its memory.
-        let module = symbols(Base::Module(0x1000 - 0x20), Some(kernel));
-        let kind = ModuleKind::KernelModule { start: 0x9000 };
-        assert_eq!(name(&module, &kind, 0x9030).as_deref(), Some("f"));
-        assert_eq!(name(&module, &kind, 0x1020).as_deref(), Some("_Z1gi"));
-    }
-
-    #[test]
-    fn a_list_of_the_kernel_is_used_where_no_symbols_are() {
-        let text = b"ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd]\n";
-        let list = RecordedSymbols::new(Base::Zero, Vec::new(), None, Some(text));
-        assert_eq!(name(&list, &ModuleKind::Kernel, 0xffff_ffff_8100_0011).as_deref(), Some("a"));
-        assert!(list == RecordedSymbols::new(Base::Zero, Vec::new(), None, Some(text)));
-        assert!(list != symbols(Base::Zero, None));
     }
 }

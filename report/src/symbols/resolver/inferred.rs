@@ -23,14 +23,14 @@ use recrep_format::endian::Endian;
 use recrep_unwind::ArmIndex;
 use zerocopy::FromZeros;
 
-use super::elf::call_frames::CallFrames;
-use super::elf::{self, ElfImage, Segment};
-use super::names::inferred_name;
-use super::search::bundle::Bundled;
-use super::shown_names::ShownNames;
-use super::symbol_cache::SymbolCache;
-use super::table::{Symbol, SymbolId};
 use crate::input::map::Bytes;
+use crate::symbols::elf::call_frames::CallFrames;
+use crate::symbols::elf::{self, ElfImage, Segment};
+use crate::symbols::shown_names::ShownNames;
+use crate::symbols::symbol_cache::SymbolCache;
+use crate::symbols::module::bundle::Bundled;
+use crate::symbols::names::packed::inferred_name;
+use crate::symbols::names::table::{Symbol, SymbolId};
 
 /// Functions of a module that has no names for them, by offset in its file.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 
 /// Coarse index of items with distinct addresses in ascending order.
 #[derive(Debug, Default)]
-pub(super) struct Coarse {
+pub(crate) struct Coarse {
     coarse: Vec<u32>,
     /// Address of the first item.
     first: u64,
@@ -19,7 +19,7 @@ pub(super) struct Coarse {
 
 impl Coarse {
     /// Builds the index of items with these addresses.
-    pub(super) fn new<T>(items: &[T], address: impl Fn(&T) -> u64) -> Self {
+    pub(crate) fn new<T>(items: &[T], address: impl Fn(&T) -> u64) -> Self {
         let (Some(first), Some(last)) = (items.first().map(&address), items.last().map(&address))
         else {
             return Self::default();
@@ -40,7 +40,7 @@ impl Coarse {
 
     /// Returns the index of the last of the same items that is not after `wanted`.
     #[inline]
-    pub(super) fn find<T>(
+    pub(crate) fn find<T>(
         &self,
         items: &[T],
         address: impl Fn(&T) -> u64,

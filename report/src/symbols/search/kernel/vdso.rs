@@ -6,14 +6,16 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use super::Kernel;
 use crate::query::Demangle;
 use crate::symbols::elf::ElfImage;
+use crate::symbols::file::Refusal;
 use crate::symbols::module::Module;
-use crate::symbols::outcome::{Outcome, Refusal, Source};
+use crate::symbols::names::table::SymbolTable;
+use crate::symbols::outcome::{Outcome, Source};
+use crate::symbols::search::candidates;
+use crate::symbols::search::kernel::Kernel;
+use crate::symbols::search::mapped::{FoundFile, Search, build, opened};
 use crate::symbols::search::proof::{Proof, checked_image, open_image};
-use crate::symbols::search::{Place, Search, build, candidates, opened};
-use crate::symbols::table::SymbolTable;
 
 /// Maximum size in bytes: more than any kernel's image has.
 const LIMIT: u64 = 1 << 20;
@@ -25,26 +27,26 @@ pub(crate) fn load(
     module: &Module,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
-    let place = place(search, kernel, module, outcome)?;
-    build(Some(&place), None, search.options.demangle != Demangle::No, outcome)
+    let found = kept_or_running(search, kernel, module, outcome)?;
+    build(Some(&found), None, search.options.demangle != Demangle::No, outcome)
 }
 
 /// Returns the copy that is kept under the recorded build ID, or the running image.
-pub(crate) fn place(
+pub(crate) fn kept_or_running(
     search: &Search,
     kernel: &Kernel,
     module: &Module,
     outcome: &mut Outcome,
-) -> Option<Place> {
+) -> Option<FoundFile> {
     let entries = module.build_id.map(|id| candidates::cache_entries(&id, &search.options));
     let kept = module.build_id.into_iter().zip(entries).flat_map(|(id, entries)| {
         entries.into_iter().map(move |entry| (Proof::BuildId(id), entry.join("vdso")))
     });
-    let place = kept.into_iter().find_map(|(proof, path)| {
+    let found = kept.into_iter().find_map(|(proof, path)| {
         let image = open_image(&path, proof, &module.origin);
         opened(Source::BuildIdCache, path, image, outcome)
     });
-    place.or_else(|| {
+    found.or_else(|| {
         let path = module.as_path().into();
         opened(Source::RunningVdso, path, image(search, kernel, module), outcome)
     })

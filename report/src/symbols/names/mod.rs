@@ -1,0 +1,5 @@
+//! The names of functions: as files have them, by address, and as they are shown.
+
+pub(crate) mod coarse;
+pub(crate) mod packed;
+pub(crate) mod table;
