@@ -32,9 +32,9 @@ fn of_bytes(len: usize, text: String) -> Instruction {
     Instruction { len, text, ..Instruction::default() }
 }
 
-type Decoded = yaxpeax_arm::armv8::a64::Instruction;
+type ArmInstruction = yaxpeax_arm::armv8::a64::Instruction;
 
-fn instruction(word: u32, address: u64, text: &str, decoded: &Decoded) -> Instruction {
+fn instruction(word: u32, address: u64, text: &str, decoded: &ArmInstruction) -> Instruction {
     let base = if decoded.opcode == Opcode::ADRP { address & !0xfff } else { address };
     let target = decoded.operands.iter().find_map(|operand| match operand {
         Operand::PCOffset(offset) => Some(base.wrapping_add_signed(*offset)),

@@ -12,7 +12,7 @@ use crate::symbols::{FunctionPlace, MachineCode, NoCode, SourceFrame};
 
 /// The instructions of a function.
 #[derive(Clone, Debug)]
-pub(crate) struct Listing {
+pub(crate) struct CodeListing {
     /// File with the code.
     pub path: PathBuf,
     pub rows: Vec<CodeRow>,
@@ -46,7 +46,7 @@ pub(crate) struct CodeRow {
 pub(crate) fn listing(
     function: &FunctionPlace,
     counts: &BTreeMap<u64, Count>,
-) -> Result<Listing, NoCode> {
+) -> Result<CodeListing, NoCode> {
     let code = function.code()?;
     let Some(set) = InstructionSet::of(&code) else {
         return Err(NoCode::Because(
@@ -91,7 +91,7 @@ pub(crate) fn listing(
         count: *count,
         ..CodeRow::default()
     }));
-    Ok(Listing { path: code.path, rows })
+    Ok(CodeListing { path: code.path, rows })
 }
 
 /// Returns the source file and line of a frame, if known.

@@ -2,7 +2,7 @@
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, FormatMnemonicOptions, Formatter as _, GasFormatter,
-    Instruction as Decoded, Mnemonic, OpKind, Register,
+    Instruction as X86Instruction, Mnemonic, OpKind, Register,
 };
 
 use super::instruction::{Flow, Instruction};
@@ -37,7 +37,11 @@ fn formatter() -> GasFormatter {
     formatter
 }
 
-fn instruction(formatter: &mut GasFormatter, decoded: &Decoded, bytes: &[u8]) -> Instruction {
+fn instruction(
+    formatter: &mut GasFormatter,
+    decoded: &X86Instruction,
+    bytes: &[u8],
+) -> Instruction {
     let flow = match decoded.flow_control() {
         FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => Flow::Jump,
         FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => Flow::Branch,
@@ -68,13 +72,13 @@ fn instruction(formatter: &mut GasFormatter, decoded: &Decoded, bytes: &[u8]) ->
     Instruction { len: decoded.len(), text, target, flow }
 }
 
-fn is_of_system(decoded: &Decoded) -> bool {
+fn is_of_system(decoded: &X86Instruction) -> bool {
     matches!(decoded.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Vmcall)
         || decoded.mnemonic() == Mnemonic::Vmmcall
 }
 
 /// Returns the text of an instruction with operands, in objdump's spelling.
-fn with_operands(formatter: &mut GasFormatter, decoded: &Decoded, bytes: &[u8]) -> String {
+fn with_operands(formatter: &mut GasFormatter, decoded: &X86Instruction, bytes: &[u8]) -> String {
     let is_prefix = |byte: &&u8| matches!(byte, 0x64..=0x67 | 0x26 | 0x2e | 0x36 | 0x3e);
     let opcode = bytes.iter().find(|byte| !is_prefix(byte)).copied().unwrap_or(0);
     let is_x87 = (0xd8..=0xdf).contains(&opcode);

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use crate::input::{Changed, Input, OpenError};
 use crate::query::{Source, Warning};
 
-type Numbered = (usize, Source);
+type NumberedSource = (usize, Source);
 
 /// Number of attempts to answer while inputs change.
 const ATTEMPTS: u32 = 3;
@@ -61,7 +61,7 @@ pub(crate) fn each_merged<T: Send>(
         }
         let (batch, others) = rest.split_at(small);
         rest = others;
-        let of_group = |group: &[Numbered]| {
+        let of_group = |group: &[NumberedSource]| {
             let (mut merged, mut results) = (None, Vec::with_capacity(group.len()));
             for (number, input) in group {
                 results.push((*number, make(input).map(|one| add(&mut merged, one))));
@@ -80,7 +80,7 @@ pub(crate) fn each_merged<T: Send>(
 }
 
 /// Returns the inputs of `sources`, and the errors of those that cannot be listed.
-fn inputs(sources: &[Source]) -> (Vec<Numbered>, Outcomes) {
+fn inputs(sources: &[Source]) -> (Vec<NumberedSource>, Outcomes) {
     let (mut inputs, mut outcomes, mut numbers) = (Vec::new(), Outcomes::default(), 0..);
     for source in sources {
         match Input::sources(source) {
@@ -105,8 +105,8 @@ fn is_small(source: &Source) -> bool {
 ///   core 1   groups 1, 3, 5, …  ─► queue ─┴─► merged in turn: 0, 1, 2, …
 /// ```
 fn on_one_core_each<T: Send>(
-    inputs: &[Numbered],
-    make: &(dyn Fn(&[Numbered]) -> T + Sync),
+    inputs: &[NumberedSource],
+    make: &(dyn Fn(&[NumberedSource]) -> T + Sync),
     mut merge: impl FnMut(T) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let cores = rayon::current_num_threads();

@@ -28,7 +28,7 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 use recrep_format::record::{RawRecord, RecordHeader};
 
-use super::unpack::{Part, UnpackBuffer};
+use super::unpack::{UnpackBuffer, UnpackedPart};
 use crate::terminal::progress;
 
 /// Minimum length of a piece in bytes; the last piece of a chunk may be shorter.
@@ -41,7 +41,7 @@ const PLAUSIBLE: usize = 8;
 /// A part of a stream: for the workers, consecutive whole records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
-    part: &'a Part<'a, Skimmed>,
+    part: &'a UnpackedPart<'a, Skimmed>,
     /// Where it begins in the part.
     begin: usize,
     /// Size of the records in bytes.
@@ -91,7 +91,12 @@ impl<'a> Split<'a> {
     }
 
     /// Walks another stream, whose offsets start at `offset`, after those of all streams before it.
-    pub(crate) fn walk(&mut self, parts: &'a [Part<'a, Skimmed>], mut offset: u64, endian: Endian) {
+    pub(crate) fn walk(
+        &mut self,
+        parts: &'a [UnpackedPart<'a, Skimmed>],
+        mut offset: u64,
+        endian: Endian,
+    ) {
         let mut all = Vec::new();
         for part in parts {
             // Once here, once by the workers.
@@ -178,15 +183,15 @@ fn is_side_band(kind: RecordType) -> bool {
 
 impl<'a> Piece<'a> {
     /// Returns a whole part, whose first byte has this offset in the file.
-    fn new(part: &'a Part<'a, Skimmed>, offset: u64, endian: Endian) -> Self {
+    fn new(part: &'a UnpackedPart<'a, Skimmed>, offset: u64, endian: Endian) -> Self {
         Self { part, begin: 0, size: part.size(), offset, endian }
     }
 
     /// Returns the bytes of the records if they are in memory.
     pub(crate) fn kept(&self) -> Option<&'a [u8]> {
         match self.part {
-            Part::Kept(bytes) => bytes.get(self.begin..self.begin + self.size),
-            Part::Packed(..) => None,
+            UnpackedPart::Kept(bytes) => bytes.get(self.begin..self.begin + self.size),
+            UnpackedPart::Packed(..) => None,
         }
     }
 
@@ -208,8 +213,8 @@ impl<'a> Piece<'a> {
         'a: 'b,
     {
         let bytes = match self.part {
-            Part::Kept(_) => self.bytes(),
-            Part::Packed(section, _) => section.unpack(self.endian, buffer),
+            UnpackedPart::Kept(_) => self.bytes(),
+            UnpackedPart::Packed(section, _) => section.unpack(self.endian, buffer),
         };
         Frames::new(bytes, self.offset, self.endian)
     }
@@ -221,7 +226,7 @@ impl<'a> Piece<'a> {
 
     /// Walks the records that start in `begin..end`. Returns the position after the last one, too.
     fn walk(self, begin: usize, end: usize) -> (usize, Split<'a>) {
-        if let Part::Packed(_, skimmed) = self.part {
+        if let UnpackedPart::Packed(_, skimmed) = self.part {
             return (end, self.skimmed(skimmed));
         }
         let mut found = Split::default();
@@ -296,7 +301,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-impl Part<'_, Skimmed> {
+impl UnpackedPart<'_, Skimmed> {
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Kept(bytes) => bytes.len(),
@@ -308,7 +313,7 @@ impl Part<'_, Skimmed> {
 impl Skimmed {
     /// Finds in whole records all that the pass needs.
     pub(crate) fn of(bytes: &[u8], endian: Endian) -> Self {
-        let part = Part::Kept(bytes.into());
+        let part = UnpackedPart::Kept(bytes.into());
         let (_, Split { counts, side_band, first_round, .. }) =
             Piece::new(&part, 0, endian).walk(0, bytes.len());
         let offsets = side_band.iter().map(|raw| raw.offset).collect();
@@ -335,11 +340,11 @@ mod tests {
         e.into_bytes()
     }
 
-    fn kept(bytes: &[u8]) -> Part<'_, Skimmed> {
-        Part::Kept(bytes.into())
+    fn kept(bytes: &[u8]) -> UnpackedPart<'_, Skimmed> {
+        UnpackedPart::Kept(bytes.into())
     }
 
-    fn walked<'a>(parts: &'a [Part<'a, Skimmed>], offset: u64) -> Split<'a> {
+    fn walked<'a>(parts: &'a [UnpackedPart<'a, Skimmed>], offset: u64) -> Split<'a> {
         let mut split = Split::default();
         split.walk(parts, offset, Endian::Little);
         split
@@ -487,7 +492,7 @@ mod tests {
             let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
             let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
             let (first, second) = bytes.split_at(cut);
-            let skimmed = Part::Packed(Section::default(), Skimmed::of(second, Endian::Little));
+            let skimmed = UnpackedPart::Packed(Section::default(), Skimmed::of(second, Endian::Little));
             let all = [kept(second), skimmed].map(|second| [kept(first), second, kept(first)]);
             let [kept, packed] = all.each_ref().map(|parts| walked(parts, 104));
             prop_assert_eq!((packed.counts, packed.side_band), (kept.counts, kept.side_band));

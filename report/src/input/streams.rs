@@ -16,7 +16,7 @@ use recrep_format::endian::Endian;
 use recrep_format::read::{File, Frames, is_compressed};
 
 use crate::input::split::{Skimmed, Split};
-use crate::input::unpack::{self, MIN_SECTION, Part, Unpacked};
+use crate::input::unpack::{self, MIN_SECTION, Unpacked, UnpackedPart};
 use crate::input::{Input, OpenError};
 use crate::query::Warning;
 
@@ -87,7 +87,7 @@ impl<'f> Streams<'f> {
                 // Messages give the offset in the unpacked stream.
                 return UnpackedStream { file: file_name, begin: 0, offset: 0, unpacked };
             }
-            let parts = vec![Part::Kept(packed.into())];
+            let parts = vec![UnpackedPart::Kept(packed.into())];
             let unpacked = Unpacked { parts, ..Unpacked::default() };
             UnpackedStream { file: file_name, begin: offset, offset, unpacked }
         });

@@ -18,7 +18,7 @@
 //! all.
 //!
 //! What is unpacked can be many times as large as the file. Of a section that is a frame or
-//! several, the caller may keep only what it needs at once ([`Part::Packed`]); its records are
+//! several, the caller may keep only what it needs at once ([`UnpackedPart::Packed`]); its records are
 //! unpacked again where they are read.
 
 use std::borrow::Cow;
@@ -88,7 +88,7 @@ fn unpack_all(unpacking: &mut Unpacking, records: &[RawRecord<'_>]) -> Result<()
 
 /// A part of a stream's records: it begins with a record.
 #[derive(Debug)]
-pub(crate) enum Part<'a, K> {
+pub(crate) enum UnpackedPart<'a, K> {
     /// All its bytes.
     Kept(Cow<'a, [u8]>),
     /// Where it is unpacked from, and what was kept of it.
@@ -98,7 +98,7 @@ pub(crate) enum Part<'a, K> {
 /// A stream of records without its containers.
 #[derive(Debug, Default)]
 pub(crate) struct Unpacked<'a, K> {
-    pub parts: Vec<Part<'a, K>>,
+    pub parts: Vec<UnpackedPart<'a, K>>,
     /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
     pub containers: u64,
     /// Error that ended unpacking early.
@@ -160,7 +160,7 @@ impl<'a, K> Unpacked<'a, K> {
             match alone.and_then(|(next, skimmed)| Some((all.follow(next)?, skimmed))) {
                 Some((before, skimmed)) => {
                     self.push(before);
-                    self.parts.extend(skimmed.map(|skimmed| Part::Packed(section, skimmed)));
+                    self.parts.extend(skimmed.map(|skimmed| UnpackedPart::Packed(section, skimmed)));
                 }
                 None => outcome = unpack_all(&mut all, &section.records),
             }
@@ -177,7 +177,7 @@ impl<'a, K> Unpacked<'a, K> {
         self.containers += part.containers();
         let bytes = part.into_bytes();
         if !bytes.is_empty() {
-            self.parts.push(Part::Kept(bytes.into()));
+            self.parts.push(UnpackedPart::Kept(bytes.into()));
         }
     }
 }
@@ -229,9 +229,9 @@ mod tests {
     /// again must be these.
     fn bytes(unpacked: &Unpacked<'_, Vec<u8>>) -> Vec<Vec<u8>> {
         let mut buffer = UnpackBuffer::default();
-        let of_part = |part: &Part<'_, Vec<u8>>| match part {
-            Part::Kept(bytes) => bytes.to_vec(),
-            Part::Packed(section, skimmed) => {
+        let of_part = |part: &UnpackedPart<'_, Vec<u8>>| match part {
+            UnpackedPart::Kept(bytes) => bytes.to_vec(),
+            UnpackedPart::Packed(section, skimmed) => {
                 assert_eq!(section.unpack(Endian::Little, &mut buffer), skimmed);
                 skimmed.clone()
             }

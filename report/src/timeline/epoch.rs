@@ -36,7 +36,7 @@ impl SpaceEpoch {
 }
 
 /// A context and its number.
-type Numbered<K> = ((K, SpaceEpoch), u32);
+type NumberedContext<K> = ((K, SpaceEpoch), u32);
 
 /// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of
 /// its space.
@@ -45,7 +45,7 @@ pub(crate) struct Contexts<K> {
     all: IndexSet<(K, SpaceEpoch), FxBuildHasher>,
     /// The contexts that were asked for last in the kernel and in each of some spaces: those of
     /// several CPUs alternate.
-    last: [[Option<Numbered<K>>; 4]; 8],
+    last: [[Option<NumberedContext<K>>; 4]; 8],
 }
 
 impl<K> Default for Contexts<K> {

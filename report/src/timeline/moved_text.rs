@@ -18,13 +18,13 @@ use super::{Change, Mapping, Memory, ModuleId, Moment, SideBand};
 use crate::symbols::{Module, ModuleKind, Resolver};
 
 /// A mapping of a process, with its place in the list of changes.
-type Mapped = (Moment, usize, Mapping);
+type TextMapping = (Moment, usize, Mapping);
 
 impl SideBand {
     /// Gives anonymous memory that replaced a file's text the module of that file. Call it once,
     /// when all changes are known.
     pub(crate) fn find_moved_text(&mut self, resolver: &Resolver) {
-        let mut maps: FxHashMap<i32, Vec<Mapped>> = FxHashMap::default();
+        let mut maps: FxHashMap<i32, Vec<TextMapping>> = FxHashMap::default();
         let is_text =
             |mapping: &Mapping| mapping.memory == Memory::Anonymous || self.is_memory_file(mapping);
         for (_, change) in &self.changes {
@@ -62,7 +62,7 @@ impl SideBand {
     fn find_moved_in(
         &mut self,
         pid: i32,
-        maps: Vec<Mapped>,
+        maps: Vec<TextMapping>,
         begins: &[Moment],
         resolver: &Resolver,
     ) {

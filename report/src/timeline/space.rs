@@ -69,7 +69,7 @@ impl Mapping {
 }
 
 /// A mapping and its moment.
-pub(super) type Mapped = (Moment, Mapping);
+pub(super) type DatedMapping = (Moment, Mapping);
 
 /// Part of a mapping that no later mapping covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +87,19 @@ pub(super) struct Space {
     /// Space of which this one began as a copy, and the moment of the fork.
     pub(super) parent: Option<(SpaceId, Moment)>,
     /// Mappings in the order of their moments.
-    pub(super) mappings: Vec<Mapped>,
+    pub(super) mappings: Vec<DatedMapping>,
     /// Finds mappings, if there are many and all are known.
     tree: Option<MappingTree>,
     /// Code that JITs put into anonymous memory, and its index: whatever is mapped there later, it
     /// stays until other code replaces it.
-    pub(super) code: Vec<Mapped>,
+    pub(super) code: Vec<DatedMapping>,
     code_tree: Option<MappingTree>,
 }
 
 /// One of the two layers of a space.
 #[derive(Clone, Copy)]
 struct Layer<'s> {
-    mappings: &'s [Mapped],
+    mappings: &'s [DatedMapping],
     tree: Option<&'s MappingTree>,
 }
 
@@ -152,7 +152,11 @@ impl Space {
 
     /// Returns the latest mapping of a layer at this address that is not later than `at`, without
     /// the parent's mappings, and a range around the address in which every address has the same.
-    fn own_mapping(layer: Layer<'_>, address: u64, at: Moment) -> (Option<&Mapped>, Range<u64>) {
+    fn own_mapping(
+        layer: Layer<'_>,
+        address: u64,
+        at: Moment,
+    ) -> (Option<&DatedMapping>, Range<u64>) {
         if let Some(tree) = layer.tree {
             return tree.find(layer.mappings, address, at);
         }
@@ -173,7 +177,7 @@ impl Space {
 }
 
 impl MappingTree {
-    fn of(mappings: &[Mapped]) -> Self {
+    fn of(mappings: &[DatedMapping]) -> Self {
         let mut bounds: Vec<u64> = mappings.iter().flat_map(|(_, m)| [m.start, m.end]).collect();
         bounds.sort_unstable();
         bounds.dedup();
@@ -188,10 +192,10 @@ impl MappingTree {
 
     fn find<'m>(
         &self,
-        mappings: &'m [Mapped],
+        mappings: &'m [DatedMapping],
         address: u64,
         at: Moment,
-    ) -> (Option<&'m Mapped>, Range<u64>) {
+    ) -> (Option<&'m DatedMapping>, Range<u64>) {
         let next = self.bounds.partition_point(|&b| b <= address);
         let (before, end) = (next.checked_sub(1), self.bounds.get(next).copied());
         let start = before.and_then(|before| self.bounds.get(before)).copied().unwrap_or(0);
@@ -206,7 +210,7 @@ impl MappingTree {
     }
 
     #[inline]
-    fn latest_of(&self, node: usize, mappings: &[Mapped], at: Moment) -> Option<u32> {
+    fn latest_of(&self, node: usize, mappings: &[DatedMapping], at: Moment) -> Option<u32> {
         let items = self
             .items
             .get(*self.firsts.get(node)? as usize..*self.firsts.get(node + 1)? as usize)?;
@@ -301,7 +305,7 @@ pub(super) fn find(
     id: SpaceId,
     address: u64,
     at: Moment,
-) -> (Option<&Mapped>, Range<u64>) {
+) -> (Option<&DatedMapping>, Range<u64>) {
     let (mapped, range) = find_in(spaces, Space::mapped, id, address, at);
     if mapped.is_none_or(|(_, mapping)| mapping.memory != Memory::Anonymous) {
         return (mapped, range);
@@ -317,7 +321,7 @@ fn find_in(
     id: SpaceId,
     address: u64,
     at: Moment,
-) -> (Option<&Mapped>, Range<u64>) {
+) -> (Option<&DatedMapping>, Range<u64>) {
     let (mut id, mut at, mut range) = (id, at, 0..u64::MAX);
     while let Some(space) = spaces.get(id.0 as usize) {
         let (mapped, piece) = Space::own_mapping(layer(space), address, at);
@@ -350,7 +354,7 @@ mod tests {
         }
     }
 
-    fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<Mapped>) -> Space {
+    fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<DatedMapping>) -> Space {
         Space { parent, mappings, ..Space::default() }.indexed()
     }
 
@@ -410,8 +414,8 @@ mod tests {
     }
 
     /// Naive reference: the list of mappings, searched from its end; a fork copies the list.
-    fn naive(list: &[Mapped], address: u64, at: Moment) -> Option<u32> {
-        let hit = |(when, m): &&Mapped| *when <= at && m.start <= address && address < m.end;
+    fn naive(list: &[DatedMapping], address: u64, at: Moment) -> Option<u32> {
+        let hit = |(when, m): &&DatedMapping| *when <= at && m.start <= address && address < m.end;
         list.iter().rev().find(hit).and_then(|(_, m)| m.module).map(|m| m.0)
     }
 

@@ -6,8 +6,8 @@
 
 use recrep_format::feature::tracing::{EventField, RawFields};
 
+use super::expr::lex::Token;
 use super::expr::{CType, Expr, ctype};
-use super::lex::Token;
 use super::printf::{Spec, hex, list, words};
 
 /// Maximum length of the text of one sample. Only damaged data gives more.

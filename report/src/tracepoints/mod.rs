@@ -16,7 +16,6 @@ mod eval;
 mod event;
 mod expr;
 mod formats;
-mod lex;
 mod print_fmt;
 mod printf;
 mod special;

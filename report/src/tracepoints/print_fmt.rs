@@ -11,8 +11,8 @@ use recrep_format::feature::tracing::EventField;
 use regex_lite::{Captures, Regex};
 
 use super::eval::{FieldValues, LONGEST};
+use super::expr::lex::tokens;
 use super::expr::{Expr, Reader};
-use super::lex::tokens;
 use super::printf::Spec;
 
 #[derive(Clone, Debug)]

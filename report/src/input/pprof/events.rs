@@ -9,7 +9,7 @@ use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SampleType, SwE
 use recrep_format::attr::{Attr, AttrEntry};
 
 use super::decoded::Decoded;
-use super::error::ProfileError;
+use super::decoded::ProfileError;
 use crate::pprof::{EventFacts, PprofSample};
 
 /// Largest sum of the numbers of samples: several files are added up.

@@ -17,7 +17,7 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::decoded::Decoded;
-use super::error::ProfileError;
+use super::decoded::ProfileError;
 use super::points::{CodePoint, Points};
 use crate::pprof::{KERNEL, Room, page_after, page_of};
 

@@ -15,7 +15,6 @@
 //! pprof.
 
 mod decoded;
-mod error;
 mod events;
 mod layout;
 mod names;
@@ -26,7 +25,7 @@ mod tasks;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use self::decoded::Decoded;
-pub(super) use self::error::ProfileError;
+pub(super) use self::decoded::ProfileError;
 
 /// A recording made of a profile.
 pub(super) struct ProfileRecording {

@@ -11,7 +11,7 @@ use recrep_format::wire::List;
 use rustc_hash::FxHashMap;
 
 use super::decoded::Decoded;
-use super::error::ProfileError;
+use super::decoded::ProfileError;
 use super::layout::{AddressLayout, Mapped, MappedKind};
 use super::points::{CodePoint, Points};
 

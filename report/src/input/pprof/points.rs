@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::decoded::Decoded;
-use super::error::ProfileError;
+use super::decoded::ProfileError;
 use crate::pprof::{PprofLine, PprofMapping, is_kernel};
 
 /// An address of the recording in the making.

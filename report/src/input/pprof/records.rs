@@ -19,7 +19,7 @@ use recrep_format::write::{FeatureWriter, FileWriter};
 use rustc_hash::FxHashSet;
 
 use super::decoded::Decoded;
-use super::error::ProfileError;
+use super::decoded::ProfileError;
 use super::events::{Events, Measured};
 use super::layout::{AddressLayout, Mapped, MappedKind, cut};
 use super::names;

@@ -8,7 +8,7 @@ use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::decoded::Decoded;
-use super::error::ProfileError;
+use super::decoded::ProfileError;
 use crate::pprof::PprofSample;
 
 /// What the labels of samples say of their task; numbers of labels may be any.

@@ -25,7 +25,7 @@ const GONE: u32 = u32::MAX;
 
 /// Records of some pieces.
 #[derive(Debug, Default)]
-struct Collected {
+struct ThreadSwitches {
     /// Process and records, by thread.
     threads: FxHashMap<u32, (u32, Vec<ThreadRecord>)>,
     /// Time of the last record.
@@ -38,13 +38,13 @@ impl OffCpu {
     pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
         let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
-            Collected::of(attrs, &times, piece.records(buffer))
+            ThreadSwitches::of(attrs, &times, piece.records(buffer))
         });
-        let mut all = Collected::default();
+        let mut all = ThreadSwitches::default();
         for part in parts.collect::<Vec<_>>() {
             all.append(part);
         }
-        let Collected { threads, end, switches } = all;
+        let ThreadSwitches { threads, end, switches } = all;
         // Then running time is what threads ran between samples.
         let shares = times.roles.contains(&Role::Cycles);
         let walked = threads.into_par_iter().map(|(tid, (pid, mut entries))| {
@@ -62,7 +62,7 @@ impl OffCpu {
     }
 }
 
-impl Collected {
+impl ThreadSwitches {
     fn of<'r>(
         attrs: &AttrTable,
         times: &OffCpu,
@@ -173,7 +173,7 @@ struct ThreadRecord {
 
 /// A switch out that is not over.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSpan {
     at: u64,
     cpu: u32,
     activity: Activity,
@@ -188,7 +188,7 @@ struct Open {
 struct ThreadWalk {
     thread: OffCpuThread,
     counts: SwitchCounts,
-    open: Option<Open>,
+    open: Option<OpenSpan>,
     /// Sample of a switch whose OUT is to come, or has just come.
     sample: Option<u64>,
     /// `true` if a SWITCH record was seen before, in this life.
@@ -322,11 +322,12 @@ impl ThreadWalk {
         }
         self.running = None;
         self.has_switched = true;
-        self.open = Some(Open { at: time, cpu, activity, sample: self.sample.take(), samples: 0 });
+        self.open =
+            Some(OpenSpan { at: time, cpu, activity, sample: self.sample.take(), samples: 0 });
     }
 
-    fn close(&mut self, open: Open, time: u64) {
-        let Open { at, cpu, activity, .. } = open;
+    fn close(&mut self, open: OpenSpan, time: u64) {
+        let OpenSpan { at, cpu, activity, .. } = open;
         let (length, sample) = (time.saturating_sub(at), self.sample.take());
         match open.sample.or(sample) {
             Some(sample) => self.thread.sampled.push(Stretch::new(sample, length, activity)),

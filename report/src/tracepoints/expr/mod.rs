@@ -8,9 +8,11 @@
 //! Anything unsupported (a kernel function, an assignment) makes the whole print fmt unsupported;
 //! so does nesting deeper than [`MAX_DEPTH`].
 
+pub(super) mod lex;
+
 use recrep_format::feature::tracing::EventField;
 
-use super::lex::Token;
+use lex::Token;
 
 const MAX_DEPTH: usize = 200;
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub(crate) enum Token<'t> {
     /// A name or a keyword.
     Name(&'t str),
     /// A number or a character.
@@ -30,7 +30,7 @@ static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Splits a text into tokens. Returns `None` if part of it is not C.
-pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
+pub(crate) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut left = text.trim_start();
     let mut all: Vec<Token<'_>> = Vec::new();
     while !left.is_empty() {
