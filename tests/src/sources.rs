@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::programs::workspace;
 
 /// One source file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// From the workspace's root.
     pub path: String,
@@ -232,6 +232,41 @@ fn defining(
     path
 }
 
+/// Returns the imports among the rooms of a folder: of its files and of the folders in it, each as
+/// one room. The folder's own file is the room `mod`.
+pub fn rooms(
+    edges: &BTreeMap<String, BTreeSet<String>>,
+    folder: &str,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let room = |module: &str| {
+        let below = module.strip_prefix(folder)?;
+        let inside = below.strip_prefix("::").or_else(|| below.is_empty().then_some("mod"))?;
+        inside.split("::").next().map(str::to_owned)
+    };
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, targets) in edges {
+        let Some(own) = room(module) else { continue };
+        let targets = targets.iter().filter_map(|target| room(target));
+        all.entry(own.clone()).or_default().extend(targets.filter(|target| *target != own));
+    }
+    all
+}
+
+/// Returns the number of floors on which rooms stand above all that they import, and the rooms that
+/// have no floor, as an import leads from each of them to itself or to such a room.
+pub fn floors(rooms: &BTreeMap<String, BTreeSet<String>>) -> (usize, BTreeSet<String>) {
+    let mut left = rooms.clone();
+    let mut floors = 0;
+    loop {
+        let waiting: BTreeSet<String> = left.keys().cloned().collect();
+        left.retain(|_, targets| targets.iter().any(|target| waiting.contains(target)));
+        if left.len() == waiting.len() {
+            return (floors, waiting);
+        }
+        floors += 1;
+    }
+}
+
 /// One cycle of imports, if there is any, as the modules on it.
 pub fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     let mut left = edges.clone();
@@ -299,6 +334,23 @@ mod tests {
         assert_eq!(cycle(&edges), None);
         let edges = imports(&sources("struct G(F);"));
         assert_eq!(cycle(&edges).as_deref(), Some(&["b".to_owned(), "b::d".to_owned()][..]));
+    }
+
+    #[test]
+    fn a_folder_is_one_room() {
+        let sources = [
+            at("a", "mod b;\nmod c;\nmod d;"),
+            at("a::b", "use crate::a::c::X;"),
+            at("a::c", "mod x;"),
+            at("a::c::x", "use crate::e;"),
+            at("a::d", "use super::b::B;"),
+            at("e", ""),
+        ];
+        let (height, circling) = floors(&rooms(&imports(&sources), "a"));
+        assert_eq!((height, circling.len()), (3, 0), "c, b above it, d on top");
+        let back = [&sources[..], &[at("a::c::y", "use crate::a::b::B;")]].concat();
+        let (_, circling) = floors(&rooms(&imports(&back), "a"));
+        assert_eq!(circling.into_iter().collect::<Vec<_>>(), ["b", "c", "d"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use recrep_format::layout::SampleLayout;
 use recrep_format::record::{Body, RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;
 
-use crate::output::tally::event_id;
+use crate::output::layouts::event_id;
 
 /// Layouts of the samples that have copies of stacks, by the IDs of their events.
 #[derive(Clone, Debug)]

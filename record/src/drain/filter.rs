@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernel::counters::Counters;
 use crate::kernel::ring::Pending;
-use crate::output::tally::Layouts;
+use crate::output::layouts::Layouts;
 
 /// Filter of the rings' records: those that it keeps go into the file.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ mod data_file;
 pub(crate) mod features;
 mod files;
 pub(crate) mod keep;
+pub(crate) mod layouts;
 mod pack;
 pub(crate) mod place;
 mod queue;

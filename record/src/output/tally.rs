@@ -12,12 +12,10 @@ use std::time::Duration;
 use recrep_console::units;
 use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
-use recrep_format::bytes::U64s;
-use recrep_format::endian::Endian;
-use recrep_format::layout::{SampleIdLayout, SampleLayout};
-use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, RecordHeader, Sample};
+use recrep_format::record::{Body, MmapIdentity, RawRecord, RecordHeader};
 
 use crate::output::build_ids::{FileId, MappedFile, Modules};
+use crate::output::layouts::Layouts;
 use crate::output::silenced::Executions;
 use crate::output::unwind::{self, Chains, Unwinding};
 
@@ -169,45 +167,6 @@ pub struct Tally {
     layouts: Layouts,
 }
 
-/// Layouts of a stream's samples and trailers. Any attr of the stream gives them, as all attrs of
-/// rec have the fields that are read while it passes.
-#[derive(Clone, Debug)]
-pub(crate) struct Layouts {
-    sample: SampleLayout,
-    trailer: SampleIdLayout,
-}
-
-/// Returns the ID of a sample's event, which each sample of rec's has at its start; `None` if the
-/// record is no sample.
-pub(crate) fn event_id(record: &RawRecord<'_>) -> Option<u64> {
-    let is_sample = record.header.kind == RecordType::SAMPLE;
-    U64s::new(record.body(), Endian::NATIVE).get(0).filter(|_| is_sample)
-}
-
-impl Layouts {
-    pub(crate) fn of(attr: &Attr) -> Self {
-        Self { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) }
-    }
-
-    /// Returns a record as a sample; `None` if it is none.
-    #[inline]
-    pub(crate) fn sample<'a>(&self, record: &RawRecord<'a>) -> Option<Sample<'a, '_>> {
-        let is_sample = record.header.kind == RecordType::SAMPLE;
-        is_sample.then(|| Sample::new(*record, &self.sample, Endian::NATIVE))
-    }
-
-    pub(crate) fn decode<'a>(
-        &self,
-        record: &RawRecord<'a>,
-    ) -> recrep_format::error::Result<Record<'a>> {
-        record.decode(&Context {
-            endian: Endian::NATIVE,
-            sample: &self.sample,
-            trailer: self.trailer,
-        })
-    }
-}
-
 impl Tally {
     /// Creates an empty tally. `attr` can be any attr of the stream, as all attrs of rec have the
     /// fields that are read here.
@@ -346,6 +305,7 @@ mod tests {
     use super::*;
     use crate::testkit::fake_ring::fake_record;
     use recrep_format::abi::{AttrFlags, SampleType};
+    use recrep_format::endian::Endian;
     use recrep_format::read::Frames;
 
     fn tally() -> Tally {

@@ -1,8 +1,10 @@
 //! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how
 //! large a file may grow.
 
+use std::collections::BTreeSet;
+
 use recrep_tests::programs::workspace;
-use recrep_tests::sources::{Source, cycle, imports, sources};
+use recrep_tests::sources::{Source, cycle, floors, imports, rooms, sources};
 
 /// The packages of the workspace.
 const PACKAGES: [&str; 9] = [
@@ -125,7 +127,7 @@ const FORMAT: [&str; 13] = [
 #[test]
 fn the_format_is_perf_data_only() {
     let files = sources("format/src");
-    let modules: std::collections::BTreeSet<_> =
+    let modules: BTreeSet<_> =
         files.iter().filter_map(|source| source.module.first()).collect();
     let others: Vec<_> = modules.iter().filter(|name| !FORMAT.contains(&name.as_str())).collect();
     assert!(others.is_empty(), "{others:?}: what is not of perf.data is a package of its own");
@@ -284,6 +286,48 @@ fn imports_go_down_from_room_to_room() {
     }
 }
 
+/// Greatest number of floors in a folder.
+const FLOORS: usize = 6;
+
+/// Folders that still have more, with how many. None may be added, and none may grow.
+const HIGH: [(&str, usize); 5] = [
+    ("record/src/event", 8),
+    ("record/src/output", 8),
+    ("record/src/plan", 7),
+    ("report/src/analyses/diff", 8),
+    ("report/src/listings/script", 9),
+];
+
+#[test]
+fn imports_go_down_inside_a_folder_too() {
+    let mut high = Vec::new();
+    for package in PACKAGES {
+        let root = format!("{package}/src");
+        let files: Vec<_> = sources(&root)
+            .into_iter()
+            .filter(|source| !source.path.ends_with("tests.rs"))
+            .collect();
+        let edges = imports(&files);
+        let folders: BTreeSet<&[String]> = files
+            .iter()
+            .flat_map(|file| (1..file.module.len()).map(|length| &file.module[..length]))
+            .collect();
+        for folder in folders {
+            let path = format!("{root}/{}", folder.join("/"));
+            let (height, circling) = floors(&rooms(&edges, &folder.join("::")));
+            assert!(circling.is_empty(), "{path}: imports lead up: {circling:?}");
+            high.extend((height > FLOORS).then_some((path, height)));
+        }
+    }
+    for (path, height) in &high {
+        let most = HIGH.iter().find(|(known, _)| known == path).map_or(FLOORS, |(_, most)| *most);
+        assert!(*height <= most, "{path} has {height} floors");
+    }
+    for (path, _) in HIGH {
+        assert!(high.iter().any(|(found, _)| found == path), "{path} is low enough: strike it");
+    }
+}
+
 #[test]
 fn unsafe_code_is_where_the_kernel_is() {
     let mut blocks = 0;
@@ -307,7 +351,7 @@ const BYTES: [(&str, usize, &str); 12] = [
     ("report/src/code/aarch64.rs", 1, "machine code"),
     ("report/src/symbols/elf/plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/elf/go.rs", 2, "the table of functions in a Go program"),
-    ("report/src/symbols/jit/mod.rs", 11, "jitdump, a format of its own"),
+    ("report/src/symbols/search/jit/mod.rs", 11, "jitdump, a format of its own"),
     (
         "report/src/tracepoints/special.rs",
         2,

@@ -19,7 +19,7 @@ use super::modules::{self, Mapping, Module, SharedModules};
 use super::space::Space;
 use super::spaces::SpaceCache;
 use super::{Unwinding, UnwoundEvent};
-use crate::output::tally::event_id;
+use crate::output::layouts::event_id;
 
 /// Maximum number of frames where no other is asked for: whole chains where they are possible, and
 /// bounded work for a sample.
