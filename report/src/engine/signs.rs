@@ -16,7 +16,7 @@ use crate::count::metrics::share;
 use crate::profile::user_stacks::{
     BrokenStacks, ProgramStacks, StackKind, StackSource, UserStacks,
 };
-use crate::query::{End, Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
+use crate::query::{Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
 use crate::samples::{Session, are_hardware_calls};
 use crate::symbols::Module;
 use crate::timeline::{CommRef, ThreadRef};
@@ -158,22 +158,21 @@ impl Labeller<'_> {
 
     /// Returns a hint if an interpreter's function has at least 5 % of the samples.
     pub(crate) fn interpreters(&self, rows: &Rows, stacks: &Stacks) -> Vec<Warning> {
-        let mut samples = FxHashMap::<Frame, u64>::default();
+        let mut samples = FxHashMap::<(u32, u64, bool), (Frame, u64)>::default();
         let mut all = 0_u64;
-        for row in 0..rows.len() {
-            let count = rows.count(row).samples;
-            all = all.saturating_add(count);
-            let frame = frame_at(&rows.key(row), KeyAddress::At);
+        for (key, count) in rows.iter() {
+            all = all.saturating_add(count.samples);
+            let frame = frame_at(&key, KeyAddress::At);
             if frame.end.is_symbol {
-                let sum = samples
-                    .entry(Frame { end: End { cpu_mode: 0, ..frame.end }, ..frame })
-                    .or_default();
-                *sum = sum.saturating_add(count);
+                let function = (frame.module, frame.address, frame.end.is_inlined);
+                let (_, sum) = samples.entry(function).or_insert((frame, 0));
+                *sum = sum.saturating_add(count.samples);
             }
         }
         let mut of_languages = vec![0_u64; INTERPRETERS.len()];
         // A function of less than a thousandth of the samples changes nothing.
-        for (frame, count) in samples.iter().filter(|(_, count)| count.saturating_mul(1000) >= all)
+        for (frame, count) in
+            samples.values().filter(|(_, count)| count.saturating_mul(1000) >= all)
         {
             let Some(name) = self.function_text(frame) else { continue };
             let bare = name.split(['.', '@']).next().unwrap_or_default();
@@ -243,8 +242,7 @@ impl Labeller<'_> {
         let mut lacking = BTreeMap::<u32, u64>::new();
         let mut all = UserStacks::default();
         let mut programs = FxHashMap::<(Option<CommRef>, u32), UserStacks>::default();
-        for row in 0..rows.len() {
-            let key = rows.key(row);
+        for (key, count) in rows.iter() {
             let event = usize::from(Meta::unpack(Field::Meta.of(&key)).event);
             let Some(limit) = recorded.limits.get(event).copied().flatten() else { continue };
             let ChainRef { callers, own } = ChainRef::unpack(Field::Chain.of(&key));
@@ -256,7 +254,7 @@ impl Labeller<'_> {
                 1 => (entry(frames[0]), own.then(sampled)),
                 _ => (entry(frames[0]), entry(frames[1])),
             };
-            let samples = rows.count(row).samples;
+            let samples = count.samples;
             let is_whole = match (first, second) {
                 (None | Some(SignEntry::NotUser), _) => continue,
                 (Some(SignEntry::Named), _) | (_, Some(SignEntry::Named)) => true,

@@ -167,7 +167,14 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
         )
     } else if found {
         BETWEEN
-    } else if module.path.ends_with(b" (deleted)") || module.path.starts_with(b"/memfd:") {
+    } else {
+        missing_file(module, outcome)
+    }
+}
+
+/// Explains that neither the file nor a copy of it could be read.
+fn missing_file(module: &Module, outcome: &Outcome) -> Explanation {
+    if module.path.ends_with(b" (deleted)") || module.path.starts_with(b"/memfd:") {
         because(
             "deleted",
             "the file was deleted while it was mapped, no process has it any more, and no copy is \

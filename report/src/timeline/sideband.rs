@@ -15,7 +15,7 @@ use recrep_format::bytes::read_early;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord};
+use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{
@@ -345,17 +345,22 @@ impl<'a> RecordDecoder<'_, 'a> {
                 let end = symbol.addr.checked_add(symbol.len.into());
                 end.and_then(|end| found.kernel_code(symbol.name.as_bytes(), symbol.addr..end))
             }
-            Body::Lost(lost) => {
-                found.lost_events = found.lost_events.saturating_add(lost.lost);
+            _ => {
+                self.count(raw, &record);
                 None
             }
-            Body::Auxtrace(aux) => {
-                found.aux_bytes = found.aux_bytes.saturating_add(aux.size);
-                None
-            }
+        };
+        self.found.changes.extend(change.map(|change| (at, change)));
+    }
+
+    /// Counts what a record says was lost, or that it has AUX data.
+    fn count(&mut self, raw: &RawRecord<'a>, record: &Record<'a>) {
+        let found = &mut self.found;
+        match &record.body {
+            Body::Lost(lost) => found.lost_events = found.lost_events.saturating_add(lost.lost),
+            Body::Auxtrace(aux) => found.aux_bytes = found.aux_bytes.saturating_add(aux.size),
             Body::Aux(aux) => {
                 found.aux_truncated += u64::from(aux.flags.contains(AuxFlags::TRUNCATED));
-                None
             }
             Body::LostSamples(lost) => {
                 let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
@@ -363,11 +368,9 @@ impl<'a> RecordDecoder<'_, 'a> {
                     if is_filtered { &mut found.filtered_samples } else { &mut found.lost_samples };
                 let count = counts.entry(self.file.attrs.event_of(raw)).or_default();
                 *count = count.saturating_add(lost.lost);
-                None
             }
-            _ => None,
-        };
-        self.found.changes.extend(change.map(|change| (at, change)));
+            _ => {}
+        }
     }
 
     /// Returns what a mapping changes.

@@ -26,12 +26,6 @@ impl CallFrames {
     /// Reads the call frame information of a file, and that in its separate debug file; there may
     /// be none. `None` if the file's instruction set is not supported.
     pub(crate) fn of(image: &ElfImage, separate: Option<&ElfImage>) -> Option<Self> {
-        let read = |name: &[u8]| {
-            let section = image.section(name)?;
-            let bytes = image.keep_unpacked(section).ok().filter(|bytes| !bytes.is_empty())?;
-            Some(Section { address: section.address, bytes })
-        };
-        let address = |name: &[u8]| image.section(name).map_or(0, |section| section.address);
         let debug_frame = [Some(image), separate].into_iter().flatten().find_map(|image| {
             image.keep_unpacked(debug_frame(image)?).ok().filter(|bytes| !bytes.is_empty())
         });
@@ -41,12 +35,12 @@ impl CallFrames {
                 Endianness::Little => Endian::Little,
                 Endianness::Big => Endian::Big,
             },
-            eh_frame: read(b".eh_frame"),
-            eh_frame_hdr: read(b".eh_frame_hdr"),
+            eh_frame: section(image, b".eh_frame"),
+            eh_frame_hdr: section(image, b".eh_frame_hdr"),
             debug_frame,
             entry: image.entry,
-            text: address(b".text"),
-            got: address(b".got"),
+            text: image.section(b".text").map_or(0, |section| section.address),
+            got: image.section(b".got").map_or(0, |section| section.address),
             go: go_runtime(image),
         };
         // Of reduced files and debug files, none has contents.
@@ -107,6 +101,13 @@ fn go_runtime(image: &ElfImage) -> Option<GoRuntime> {
         }
     }
     Some(found)
+}
+
+/// Reads a section; `None` if it is empty.
+fn section(image: &ElfImage, name: &[u8]) -> Option<Section<Bytes>> {
+    let section = image.section(name)?;
+    let bytes = image.keep_unpacked(section).ok().filter(|bytes| !bytes.is_empty())?;
+    Some(Section { address: section.address, bytes })
 }
 
 /// Returns the 8 bytes that end before this place.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use object::elf::Machine;
 
-use crate::symbols::elf::{self, ElfImage, Segment};
+use crate::symbols::elf::{self, ElfImage, ElfSection, Segment};
 use crate::symbols::file::Refusal;
 use crate::symbols::file::part;
 
@@ -38,11 +38,7 @@ impl MachineCode {
         let segment = segment.ok_or(none.clone())?;
         let address = elf::address_of(&image.segments, offset).ok_or(none.clone())?;
         // A debug file has the headers of the mapped one, but not its contents.
-        let is_within = |section: &&elf::ElfSection| {
-            let within = address.checked_sub(section.address);
-            section.allocated && within.is_some_and(|within| within < section.size)
-        };
-        if image.sections.iter().find(is_within).is_some_and(elf::ElfSection::is_in_memory_only) {
+        if image.allocated_at(address).is_some_and(ElfSection::is_in_memory_only) {
             return Err(none);
         }
         let left = segment.file_size - (offset - segment.offset);
@@ -58,10 +54,10 @@ impl MachineCode {
 
     /// Returns the address in the module at which a linked address is looked up.
     pub(crate) fn looked_up(&self, linked: u64) -> Option<u64> {
-        let within = |segment: &&Segment| {
-            let within = linked.wrapping_sub(segment.address);
-            segment.file_size == u64::MAX || within < segment.memory_size
-        };
-        self.segments.iter().find(within).map(|segment| segment.to_offset(linked))
+        let mut segments = self.segments.iter().filter(|segment| {
+            segment.file_size == u64::MAX
+                || linked.wrapping_sub(segment.address) < segment.memory_size
+        });
+        segments.next().map(|segment| segment.to_offset(linked))
     }
 }

@@ -150,6 +150,11 @@ impl<'b> GoTable<'b> {
         self.word_at(HEAD + index * self.word)
     }
 
+    /// Returns a word of the header that is an offset in the table.
+    fn offset(&self, index: usize) -> Option<usize> {
+        usize::try_from(self.header(index)?).ok()
+    }
+
     fn word_at(&self, at: usize) -> Option<u64> {
         number(self.bytes, at, self.word, self.endian)
     }
@@ -158,11 +163,10 @@ impl<'b> GoTable<'b> {
     fn iter(&self, code: u64) -> impl Iterator<Item = GoFunction> + use<'b> {
         let table = *self;
         let count = table.header(0).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-        let at = |index: usize| usize::try_from(table.header(index)?).ok();
         let (functions, names, size) = match table.format {
             TableFormat::Go12 => (Some(HEAD + table.word), Some(0), table.word),
-            TableFormat::Go116 => (at(6), at(2), table.word),
-            TableFormat::Go118 => (at(7), at(3), 4),
+            TableFormat::Go116 => (table.offset(6), table.offset(2), table.word),
+            TableFormat::Go118 => (table.offset(7), table.offset(3), 4),
         };
         // Offsets of details are relative to the functions, but for Go 1.2.
         let details = if table.format == TableFormat::Go12 { Some(0) } else { functions };
@@ -187,17 +191,38 @@ impl<'b> GoTable<'b> {
             return Some(0);
         }
         let relocations = Relocations::of(image, self.word, self.endian);
-        let relocated = || relocations.at(address.checked_add((HEAD + 2 * self.word) as u64)?);
-        let in_module = || {
-            let module = self.module_data(image, &relocations, address)?;
-            let pointer = module.checked_add(TEXT_IN_MODULE * self.word as u64)?;
-            relocations.at(pointer).or_else(|| self.word_in(image, pointer))
-        };
-        let is_code = |start: &u64| is_code(image, *start);
-        let found = self.header(2).filter(is_code).or_else(|| relocated().filter(is_code));
-        found
-            .or_else(|| in_module().filter(is_code))
+        self.header(2)
+            .filter(|start| is_code(image, *start))
+            .or_else(|| {
+                let field = address.checked_add((HEAD + 2 * self.word) as u64)?;
+                relocations.at(field).filter(|start| is_code(image, *start))
+            })
+            .or_else(|| {
+                let start = self.start_in_module(image, &relocations, address)?;
+                is_code(image, start).then_some(start)
+            })
             .or_else(|| Some(image.section(b".text")?.address))
+    }
+
+    /// Returns the start of code that the `moduledata` has.
+    fn start_in_module(
+        &self,
+        image: &ElfImage,
+        relocations: &Relocations<'_>,
+        address: u64,
+    ) -> Option<u64> {
+        let module = self.module_data(image, relocations, address)?;
+        self.value_at(image, relocations, module.checked_add(TEXT_IN_MODULE * self.word as u64)?)
+    }
+
+    /// Returns the word that the program has at an address when it runs.
+    fn value_at(
+        &self,
+        image: &ElfImage,
+        relocations: &Relocations<'_>,
+        address: u64,
+    ) -> Option<u64> {
+        relocations.at(address).or_else(|| self.word_in(image, address))
     }
 
     /// Returns the address of the `moduledata`: two words that are the addresses of the table and
@@ -211,7 +236,7 @@ impl<'b> GoTable<'b> {
         let names = address.checked_add(self.header(3)?)?;
         let is_module = |at: &u64| {
             let next = at.wrapping_add(self.word as u64);
-            relocations.at(next).or_else(|| self.word_in(image, next)) == Some(names)
+            self.value_at(image, relocations, next) == Some(names)
         };
         relocations.of_value(address).take(CANDIDATES).find(is_module).or_else(|| {
             let data =

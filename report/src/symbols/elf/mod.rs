@@ -96,6 +96,13 @@ impl ElfImage {
         self.segments.iter().find(|segment| segment.has_address(address))
     }
 
+    /// Returns the section of the program that has a linked address.
+    pub(crate) fn allocated_at(&self, address: u64) -> Option<&ElfSection> {
+        self.sections.iter().filter(|section| section.allocated).find(|section| {
+            address.checked_sub(section.address).is_some_and(|offset| offset < section.size)
+        })
+    }
+
     pub(crate) fn section(&self, name: &[u8]) -> Option<&ElfSection> {
         self.sections.iter().find(|section| *section.name == *name)
     }
@@ -137,16 +144,10 @@ impl ElfImage {
             .sections
             .get(section.link)
             .map_or(Ok(Vec::new().into()), |names| self.keep(names))?;
-        let wide = |word: U32<Endianness>| U64::new(self.endian, word.get(self.endian).into());
-        let widened =
-            |&Sym32 { st_name, st_info, st_other, st_shndx, st_value, st_size }: &Sym32<_>| {
-                let (st_value, st_size) = (wide(st_value), wide(st_size));
-                Sym64 { st_name, st_info, st_other, st_shndx, st_value, st_size }
-            };
         let entries = if self.is_64 {
             entries(contents).into()
         } else {
-            entries(contents).iter().map(widened).collect()
+            entries(contents).iter().map(|symbol| widened(symbol, self.endian)).collect()
         };
         Ok(ElfSymbols { entries, names })
     }
@@ -217,6 +218,14 @@ impl ElfSection {
     pub(crate) fn is_in_memory_only(&self) -> bool {
         self.kind == SHT_NOBITS
     }
+}
+
+/// Returns an entry of a symbol table as in a file of 64-bit words.
+fn widened(symbol: &Sym32<Endianness>, endian: Endianness) -> Sym64<Endianness> {
+    let Sym32 { st_name, st_info, st_other, st_shndx, st_value, st_size } = *symbol;
+    let [st_value, st_size] =
+        [st_value, st_size].map(|word: U32<_>| U64::new(endian, word.get(endian).into()));
+    Sym64 { st_name, st_info, st_other, st_shndx, st_value, st_size }
 }
 
 /// Returns the linked address of the byte at file offset `offset`.
