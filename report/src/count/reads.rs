@@ -125,7 +125,7 @@ struct Readings {
     last: Reading,
 }
 
-/// What the values of all counters tell besides increments.
+/// Results of all counter values besides their increments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// Number of values that are lower than the one before.

@@ -276,7 +276,7 @@ impl Input {
         })
     }
 
-    /// Lets go of the memory of its bytes, of which few will be read again.
+    /// Releases the memory of the bytes: few of them will be read again.
     pub fn release(&self) {
         for stream in &self.streams {
             stream.bytes.release();

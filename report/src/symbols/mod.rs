@@ -22,7 +22,8 @@
 //! * `[vdso]` by offset in its image: `ip - map.start`. Its records have a meaningless page offset.
 //! * All others (kernel, kernel modules, JIT maps) by the sampled address itself.
 //!
-//! Where a file has no symbol, its unwind tables tell of functions without names ([`resolver::inferred`]).
+//! Where a file has no symbol, its unwind tables show functions without names
+//! ([`resolver::inferred`]).
 //!
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count

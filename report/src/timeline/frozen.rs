@@ -59,7 +59,7 @@ impl Life {
     }
 }
 
-/// Reference to what records tell of a thread, by its number, or only the tid.
+/// Reference to a thread that records describe, by its number, or only to its tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum TaskRef {
     /// Number of a comm, or of a life.
@@ -102,7 +102,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// A task of which nothing is known.
+    /// A task about which nothing is known.
     pub(crate) const UNKNOWN: Self =
         Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Bare(-1), space: None };
 }

@@ -1,4 +1,4 @@
-//! Lives of the processes with JITs, as far as records tell of them: their maps are to be of that
+//! Lives of the processes with JITs, as far as records show them: their maps are to be of that
 //! time.
 
 use recrep_format::feature::SampleTime;

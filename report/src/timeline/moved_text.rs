@@ -8,7 +8,7 @@
 //! If executable anonymous memory replaces a part of a file's text in the same address space, it is
 //! taken for that text, unless a JIT lists code there. That is a judgement, since nothing shows
 //! that the bytes are the same: the module is marked
-//! ([`Module::is_moved`](crate::symbols::Module)), and `rep modules` tells. All of the memory must
+//! ([`Module::is_moved`](crate::symbols::Module)), and `rep modules` says so. All of the memory must
 //! be where the file's code was mapped at that moment, at one distance; after an exec or a fork
 //! only what was mapped since counts.
 
@@ -135,7 +135,7 @@ impl SideBand {
 /// Returns the one of these `texts` that all of `memory` replaces: the last mappings of all its
 /// addresses are of one file and at one distance.
 fn text_at<'m>(texts: &'m [Mapping], before: &[Mapping], memory: &Mapping) -> Option<&'m Mapping> {
-    /// Number of pieces of a text that are looked at.
+    /// Most pieces of a text that are compared.
     const MOST: usize = 64;
     // Most anonymous memory is nowhere near a file's text.
     let mut latest = texts.iter().rev();

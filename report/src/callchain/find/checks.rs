@@ -37,7 +37,7 @@ impl FrameFinder<'_> {
         if step == Step::Wrong || step == Step::Outermost || !resumes {
             words.truncate(next);
         } else if is_cut {
-            // Nothing is said of the step from the outermost one.
+            // The limit cut off the caller of the outermost frame, so its step is not checked.
             words.insert(words.len() - 1, context::USER);
         }
         // What a limit cut off is not missing.

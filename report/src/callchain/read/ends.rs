@@ -1,4 +1,4 @@
-//! How callchains from copied stacks ended, and what is said of those that are not whole.
+//! How callchains from copied stacks ended, and the warnings about incomplete ones.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -77,8 +77,7 @@ impl ChainEnds {
         }
     }
 
-    /// Returns warnings of the chains that are not whole: for each reason how many, and what would
-    /// give more.
+    /// Returns a warning for each reason why chains are incomplete: how many, and the remedy.
     pub fn warnings(&self) -> Vec<Warning> {
         let all = self.all;
         let lack = |count: u64| {

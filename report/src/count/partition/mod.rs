@@ -42,7 +42,7 @@ pub(super) fn hash(key: &[u64]) -> u64 {
     hasher.finish()
 }
 
-/// Returns half of a hash, which tells most keys apart.
+/// Returns half of a hash, which distinguishes most keys.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "32 bits remain")]
 fn tag(hash: u64) -> u32 {

@@ -195,7 +195,7 @@ impl<'a> Decoded<'a> {
         id.map(|id| found(&self.function_places, id, "a line", "function")).transpose()
     }
 
-    /// Returns the name of a function as its file spells it, as far as that can be told.
+    /// Returns the name of a function as its file spells it, as far as that is known.
     pub(super) fn function_name(&self, function: &PprofFunction) -> Result<&'a [u8], ProfileError> {
         let [name, system] = [self.text(function.name)?, self.text(function.system_name)?];
         let is_mangled = [&b"_Z"[..], b"_R", b"__Z"].iter().any(|mark| system.starts_with(mark));

@@ -1,6 +1,6 @@
 //! Addresses of the points, and what is mapped there.
 //!
-//! An address of the profile is kept where that tells what it stood for. It cannot be kept where
+//! An address of the profile is kept where it shows what was mapped there. It cannot be kept where
 //! functions overlap, as inlined ones do, mappings overlap, or there is none: such functions get
 //! addresses behind the end of their mapping.
 //!

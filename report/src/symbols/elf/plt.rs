@@ -1,7 +1,7 @@
 //! Names for the entries of a procedure linkage table (PLT), which have no symbols of their own.
 //!
 //! A call into another module goes through a stub: a jump through a slot of the global offset table
-//! that the dynamic loader fills. The relocations of the slots tell which function each stub calls.
+//! that the dynamic loader fills. The relocations of the slots name the function that each stub calls.
 //! On x86:
 //!
 //! ```text

@@ -40,7 +40,7 @@ const MOST_REFERENCES: usize = 16;
 const MOST_SCOPES: usize = 64;
 /// Most bytes of a whole name.
 const MOST_BYTES: usize = 1 << 14;
-/// Most ranges of addresses that are looked at for an address: those of different units seldom
+/// Most ranges that are tried for an address: those of different units seldom
 /// overlap.
 const MOST_RANGES: usize = 8;
 

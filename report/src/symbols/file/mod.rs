@@ -3,7 +3,7 @@
 //! They are mapped, so only the parts that are needed are read: a library of 200 MB may have 30 MB
 //! of symbols. Large tables of names stay mapped, since few names are shown: of 37 MB a histogram
 //! reads 3. If the file is changed while it is mapped (the program is being rebuilt), `Bytes::lost`
-//! tells, and the answer is made again.
+//! shows it, and the answer is computed again.
 //!
 //! A recorded path is untrusted: it may name a pipe that blocks when opened or a device on which
 //! opening has effects. So only regular files are opened.

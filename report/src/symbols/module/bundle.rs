@@ -32,7 +32,7 @@ pub(crate) struct Bundle {
     modules: FxHashMap<BundleKey, Bundled>,
 }
 
-/// All that tells a module of a recording from others.
+/// Identity of a module in a bundle.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BundleKey {
     pub(crate) path: Box<[u8]>,

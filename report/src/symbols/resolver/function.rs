@@ -1,4 +1,4 @@
-//! What tells functions apart that share a name.
+//! Identity of functions that share a name.
 //!
 //! A function is a place in a module, not a name: overloads, const methods, clones and static
 //! functions share names. Two are one if their modules have one name, the files spell their names
@@ -135,7 +135,7 @@ impl Ord for Function {
         by_name.then_with(|| match (self.in_file(), other.in_file()) {
             // Of one build, equal names at different places are shared.
             (Some(a), Some(b)) if self.is_of_build(other) => a.cmp(&b),
-            // What is costly is looked at last.
+            // Costly comparisons come last.
             _ => self.offset().cmp(&other.offset()),
         })
     }

@@ -173,7 +173,7 @@ impl Loaded {
         *self.fingerprint.get_or_init(|| self.table.fingerprint())
     }
 
-    /// Returns a name from this module's table with all that tells functions apart.
+    /// Returns a name from this module's table with everything that distinguishes functions.
     pub(super) fn whole<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
         let demangle = if self.demangle == Demangle::No { Demangle::No } else { Demangle::Full };
         demangle.spelt(name)

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 /// Suffix of the paths of deleted files.
 const DELETED: &[u8] = b" (deleted)";
 
-/// Maximum number of different files that are looked at for one path.
+/// Maximum number of different files that are tried for one path.
 const MAX_FILES: usize = 16;
 
 /// Clock ticks in a second, in `/proc` (`USER_HZ`).

@@ -31,9 +31,9 @@
 //!   `rep modules` says that this is a judgement.
 //! * A bundle: the recording itself has it.
 //! * `--vmlinux`, `--kallsyms`, `--symfs`, `--trust-paths`: none; the user says so, and a build ID
-//!   that contradicts is told.
+//!   that contradicts is reported.
 //!
-//! What does not count: a build ID of zeros (a place that nobody filled); a build ID that was
+//! What does not count: a build ID of zeros (a field that the recorder left empty); a build ID that was
 //! recorded for a path from which several files were mapped; a host name alone; the address of the
 //! kernel alone, which many kernels share; a kernel's build ID where its load address was not
 //! recorded, unless it is still the same boot. Guests' code has no name.

@@ -124,7 +124,7 @@ impl OffCpuThread {
     }
 }
 
-/// Numbers of switches that are told in warnings and hints.
+/// Numbers of switches, for warnings and hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SwitchCounts {
     /// Number of SWITCH records with a thread and a time.
@@ -216,7 +216,7 @@ pub(crate) enum Role {
     Cycles,
 }
 
-/// Finds the first event of context switches and the event that tells of running time: the first
+/// Finds the first event of context switches and the event that measures running time: the first
 /// clock; else cycles, on each kind of core; else the first other event of the hardware.
 fn roles(attrs: &AttrTable) -> Vec<Role> {
     let attrs: Vec<&Attr> = attrs.entries().iter().map(|entry| &entry.attr).collect();
