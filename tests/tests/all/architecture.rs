@@ -127,8 +127,7 @@ const FORMAT: [&str; 13] = [
 #[test]
 fn the_format_is_perf_data_only() {
     let files = sources("format/src");
-    let modules: BTreeSet<_> =
-        files.iter().filter_map(|source| source.module.first()).collect();
+    let modules: BTreeSet<_> = files.iter().filter_map(|source| source.module.first()).collect();
     let others: Vec<_> = modules.iter().filter(|name| !FORMAT.contains(&name.as_str())).collect();
     assert!(others.is_empty(), "{others:?}: what is not of perf.data is a package of its own");
 }
