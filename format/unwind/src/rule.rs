@@ -239,8 +239,7 @@ impl FramePointer {
         let Some(slot) = saved.offset().map(|slot| slot + offset) else {
             return if saved == Slot::KEPT { Self::Untouched } else { Self::Changed };
         };
-        let becomes_frame =
-            || matches!(next(), Some(Rule::Plain(next)) if next.is_frame(machine));
+        let becomes_frame = || matches!(next(), Some(Rule::Plain(next)) if next.is_frame(machine));
         if plain.is_frame(machine) {
             Self::Holds
         } else if plain.cfa.register == sp && (slot < 0 || (slot == 0 && becomes_frame())) {

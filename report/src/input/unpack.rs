@@ -160,7 +160,8 @@ impl<'a, K> Unpacked<'a, K> {
             match alone.and_then(|(next, skimmed)| Some((all.follow(next)?, skimmed))) {
                 Some((before, skimmed)) => {
                     self.push(before);
-                    self.parts.extend(skimmed.map(|skimmed| UnpackedPart::Packed(section, skimmed)));
+                    self.parts
+                        .extend(skimmed.map(|skimmed| UnpackedPart::Packed(section, skimmed)));
                 }
                 None => outcome = unpack_all(&mut all, &section.records),
             }

@@ -26,11 +26,11 @@ use zerocopy::FromZeros;
 use crate::input::map::Bytes;
 use crate::symbols::elf::call_frames::CallFrames;
 use crate::symbols::elf::{self, ElfImage, Segment};
-use crate::symbols::shown_names::ShownNames;
-use crate::symbols::symbol_cache::SymbolCache;
 use crate::symbols::module::bundle::Bundled;
 use crate::symbols::names::packed::inferred_name;
 use crate::symbols::names::table::{Symbol, SymbolId};
+use crate::symbols::shown_names::ShownNames;
+use crate::symbols::symbol_cache::SymbolCache;
 
 /// Functions of a module that has no names for them, by offset in its file.
 #[derive(Debug)]

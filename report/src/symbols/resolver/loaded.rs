@@ -11,13 +11,13 @@ use super::inferred::InferredFunctions;
 use crate::query::Demangle;
 use crate::symbols::elf::ElfImage;
 use crate::symbols::elf::lines::SourceLines;
-use crate::symbols::shown_names::ShownNames;
-use crate::symbols::symbol_cache::SymbolCache;
 use crate::symbols::module::{Module, ModuleKind};
 use crate::symbols::names::table::{Symbol, SymbolId, SymbolTable, name_hash};
 use crate::symbols::outcome::Outcome;
 use crate::symbols::search::kernel::Kernel;
 use crate::symbols::search::mapped::Search;
+use crate::symbols::shown_names::ShownNames;
+use crate::symbols::symbol_cache::SymbolCache;
 
 /// A loaded module: its symbols and the result of the search for them.
 #[derive(Debug)]

@@ -21,8 +21,6 @@ use crate::query::{Demangle, SymbolOptions};
 use crate::symbols::elf::ElfImage;
 use crate::symbols::elf::call_frames::CallFrames;
 use crate::symbols::explain::MOVED;
-use crate::symbols::shown_names::ShownNames;
-use crate::symbols::symbol_cache::SymbolCache;
 use crate::symbols::module::bundle::UnwindingParts;
 use crate::symbols::module::origin::Origin;
 use crate::symbols::module::{Module, ModuleKind};
@@ -35,6 +33,8 @@ use crate::symbols::search::jit::frames::JitFrames;
 use crate::symbols::search::kernel::{Kernel, vdso};
 use crate::symbols::search::mapped::Search;
 use crate::symbols::search::processes::Processes;
+use crate::symbols::shown_names::ShownNames;
+use crate::symbols::symbol_cache::SymbolCache;
 use loaded::Loaded;
 
 /// Loads the symbols of modules and caches them.
