@@ -5,15 +5,16 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
-use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
+use crate::cli::{self, FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::gather::gather;
-use crate::exports::sheet::{Analysis, write_csv, write_json};
+use crate::exports::outputs::{self, Output};
+use crate::exports::sheet::{Analysis, Analyzed};
 use crate::input::retry_if_changed;
 use crate::profile::Profile;
-use crate::query::{Column, Mode, Needs, Query, Warning};
+use crate::query::{Column, Mode, Query, Warning};
 use crate::samples::Session;
 use crate::terminal::parts::CANNOT_WRITE;
 
@@ -36,8 +37,8 @@ pub(crate) struct ViewArgs {
     pub limit: Option<usize>,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[arg(long, default_value = "text", value_parser = cli::tables_parser())]
+    format: &'static Output,
 
     #[command(flatten)]
     filters: FilterArgs,
@@ -47,14 +48,14 @@ pub(crate) struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// Returns the output format; `--json` takes precedence over `--format`.
-    pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
+    /// Returns the output; `--json` takes precedence over `--format`.
+    pub(crate) fn output(&self) -> &'static Output {
+        output(self.json, self.format)
     }
 
-    /// Returns whether `--format bolt` was given.
-    pub(crate) fn is_bolt(&self) -> bool {
-        self.format == Format::Bolt
+    /// Returns whether the output prints the paths of `rep branches`.
+    pub(crate) fn is_of_paths(&self) -> bool {
+        self.format.paths.is_some()
     }
 
     /// Returns whether functions are named.
@@ -72,7 +73,7 @@ impl ViewArgs {
         Ok(Query {
             sources: self.sources.sources(),
             mode,
-            needs: self.format().needs(),
+            needs: self.output().table_needs(),
             limit: self.limit,
             filters: self.filters.filters(false),
             symbol_sources: self.symbols.options(true)?,
@@ -81,31 +82,16 @@ impl ViewArgs {
     }
 }
 
-/// Output format of an analysis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(crate) enum Format {
-    #[default]
-    Text,
-    Json,
-    Csv,
-    /// A profile for BOLT, of `rep branches` alone.
-    #[value(skip)]
-    Bolt,
-}
-
-/// Query of an analysis, and the format of its answer.
+/// Query of an analysis, and the output of its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewQuery {
     pub(crate) query: Query,
-    pub(crate) format: Format,
+    pub(crate) output: &'static Output,
 }
 
-impl Format {
-    pub(crate) fn needs(self) -> Needs {
-        let is_text = self == Self::Text;
-        Needs { companions: !is_text, marks: is_text, ..Needs::default() }
-    }
+/// Returns the output that `--json` and `--format` mean.
+pub(crate) fn output(json: bool, format: &'static Output) -> &'static Output {
+    if json { outputs::named("json") } else { format }
 }
 
 /// Computes the histogram by these columns, without limits on rows; starts again if an input
@@ -119,21 +105,18 @@ pub(crate) fn profile<T: Send>(
     retry_if_changed(&query.sources, || gather(&query, &of))
 }
 
-/// Prints an analysis in a format. Returns the warnings.
+/// Prints an analysis. Returns the warnings.
 pub(crate) fn print<A: Analysis>(
-    format: Format,
+    output: &Output,
     inputs: &impl Serialize,
     analysis: &A,
     warnings: &[Warning],
     out: &mut dyn Write,
 ) -> anyhow::Result<Vec<Warning>> {
-    let printed = match format {
-        Format::Json => write_json(analysis, inputs, warnings, out),
-        // A table without rows would look like an answer.
-        _ if warnings.iter().any(Warning::is_failure) => Ok(()),
-        Format::Csv => write_csv(analysis, out),
-        Format::Text | Format::Bolt => analysis.print(out),
-    };
-    printed.context(CANNOT_WRITE)?;
+    // Tables without rows would look like an answer; JSON has the warnings.
+    let is_answer = output.has_warnings || !warnings.iter().any(Warning::is_failure);
+    if let Some(printer) = output.tables.filter(|_| is_answer) {
+        (printer.write)(&Analyzed { inputs, analysis, warnings }, out).context(CANNOT_WRITE)?;
+    }
     Ok(warnings.to_vec())
 }

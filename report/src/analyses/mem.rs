@@ -14,10 +14,11 @@ use indexmap::IndexMap;
 use recrep_format::abi::DataSrc;
 use serde::Serialize;
 
-use crate::analyses::derived::{self, Format, ViewArgs};
+use crate::analyses::derived::{self, ViewArgs};
 use crate::cli;
 use crate::count::metrics::{rounded, share};
-use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::exports::outputs::Output;
+use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::listings::script::{Access, AccessQuery, list_accesses};
 use crate::query::{Column, Mode, TimeSteps, Warning, times};
 use crate::table::{self, EventTable};
@@ -79,16 +80,16 @@ pub struct MemArgs {
     view: ViewArgs,
 }
 
-/// Query of `rep mem`, and the format of its answer.
+/// Query of `rep mem`, and the output of its answer.
 pub struct MemQuery {
     accesses: AccessQuery,
-    format: Format,
+    output: &'static Output,
 }
 
 /// Returns the query that the options mean.
 pub fn query(args: MemArgs) -> Result<MemQuery, String> {
     cli::check(args.percent_limit, args.field_separator.as_deref())?;
-    let format = args.view.format();
+    let output = args.view.output();
     let mut query = args.view.query(Mode::Memory)?;
     query.percent_limit = args.percent_limit;
     query.filters.resolved = args.hide_unresolved;
@@ -114,7 +115,7 @@ pub fn query(args: MemArgs) -> Result<MemQuery, String> {
     ])?;
     let (physical, page_size) = (args.phys_data, args.data_page_size);
     let accesses = AccessQuery { query, kinds, physical, page_size, separator, listed };
-    Ok(MemQuery { accesses, format })
+    Ok(MemQuery { accesses, output })
 }
 
 #[derive(Serialize)]
@@ -176,7 +177,7 @@ impl Latency {
 }
 
 pub(crate) fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let MemQuery { accesses: asked, format } = asked;
+    let MemQuery { accesses: asked, output } = asked;
     if asked.listed {
         return list_accesses(asked, out);
     }
@@ -191,7 +192,7 @@ pub(crate) fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     if answer.events.iter().all(|event| event.samples == 0) && !profile.is_without_rows() {
         warnings.push(asked.no_access());
     }
-    derived::print(*format, &profile.inputs, &answer, &warnings, out)
+    derived::print(output, &profile.inputs, &answer, &warnings, out)
 }
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
@@ -241,45 +242,46 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> MemEvent<'p> {
     MemEvent { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
 }
 
-/// Columns before the keys.
-fn columns<'k>(keys: impl Iterator<Item = (&'k str, &'k str)>) -> Vec<SheetColumn<'k>> {
-    let numbers = [
-        SheetColumn::number("samples", "Samples", 10),
-        SheetColumn::number("percent", "Share", 7),
-        SheetColumn::unshown("weight"),
-        SheetColumn::unshown("min"),
-        SheetColumn::number("p50", "p50", 7),
-        SheetColumn::number("p90", "p90", 7),
-        SheetColumn::number("p99", "p99", 7),
-        SheetColumn::number("max", "Max", 7),
-    ];
-    let keys = keys.map(|(name, heading)| SheetColumn::text(name, heading));
-    [SheetColumn::unshown("event")].into_iter().chain(numbers).chain(keys).collect()
+/// A row, and the event that it is of.
+#[derive(Clone, Copy)]
+struct LatencyOfEvent<'a> {
+    event: &'a str,
+    row: &'a LatencyRow,
 }
 
-impl LatencyRow {
-    fn sheet_row<'a>(&'a self, event: &'a str) -> SheetRow<'a> {
-        let Latency { min, p50, p90, p99, max } = self.latency;
-        let mut cells = vec![event.into(), self.samples.into(), Cell::Percent(self.percent)];
-        cells.extend([self.weight, min, p50, p90, p99, max].map(Cell::from));
-        cells.extend(self.texts.iter().map(|text| Cell::from(text.as_str())));
-        SheetRow { cells, below: Vec::new() }
+type RowColumn<'a> = SheetColumn<'a, LatencyOfEvent<'a>>;
+
+/// Returns the columns of text and CSV: numbers, then the keys.
+fn columns(keys: &[Column]) -> Vec<RowColumn<'_>> {
+    let mut columns = vec![
+        RowColumn::unshown("event", |of| of.event.into()),
+        RowColumn::number("samples", "Samples", 10, |of| of.row.samples.into()),
+        RowColumn::number("percent", "Share", 7, |of| SheetCell::Percent(of.row.percent)),
+        RowColumn::unshown("weight", |of| of.row.weight.into()),
+        RowColumn::unshown("min", |of| of.row.latency.min.into()),
+        RowColumn::number("p50", "p50", 7, |of| of.row.latency.p50.into()),
+        RowColumn::number("p90", "p90", 7, |of| of.row.latency.p90.into()),
+        RowColumn::number("p99", "p99", 7, |of| of.row.latency.p99.into()),
+        RowColumn::number("max", "Max", 7, |of| of.row.latency.max.into()),
+    ];
+    for (number, key) in keys.iter().enumerate() {
+        columns.push(RowColumn::text(&key.typed, key.heading().trim(), move |of| {
+            of.row.texts.get(number).into()
+        }));
     }
+    columns
 }
 
 impl Analysis for MemAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-mem/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
+        let columns = columns(self.keys);
         let mut sheets = Vec::new();
         for event in self.events.iter().filter(|event| event.samples > 0) {
             let title = format!("# Accesses: {} of event '{}'", event.samples, escape(event.name));
-            let keys = self.keys.iter().map(|key| (key.typed.as_str(), key.heading().trim()));
-            sheets.push(Sheet {
-                title: vec![title, "#".into()],
-                columns: columns(keys),
-                rows: event.rows.iter().map(|row| row.sheet_row(event.name)).collect(),
-            });
+            let rows = event.rows.iter().map(|row| LatencyOfEvent { event: event.name, row });
+            sheets.push(Sheet::new(vec![title, "#".into()], &columns, rows));
         }
         sheets
     }

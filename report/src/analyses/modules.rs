@@ -16,10 +16,10 @@ use recrep_format::record::{RawRecord, SampleFields};
 use serde::{Serialize, Serializer};
 
 use crate::analyses::derived;
-use crate::analyses::derived::Format;
-use crate::cli::{SourcesArgs, SymbolArgs};
+use crate::cli::{self, SourcesArgs, SymbolArgs};
 use crate::count::metrics::{rounded, share};
-use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::exports::outputs::Output;
+use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::listings::info::{InfoValue, map, number};
@@ -50,8 +50,8 @@ pub(crate) struct ModulesQuery {
     json: bool,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[arg(long, default_value = "text", value_parser = cli::tables_parser())]
+    format: &'static Output,
 
     #[command(flatten)]
     symbols: SymbolArgs,
@@ -74,8 +74,8 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = ModuleListing::of(&profile, stacks, query.unresolved);
     let inputs: Vec<&str> = profile.inputs.iter().map(|input| input.path.as_str()).collect();
-    let format = if query.json { Format::Json } else { query.format };
-    derived::print(format, &inputs, &listing, &profile.warnings, out)
+    let output = derived::output(query.json, query.format);
+    derived::print(output, &inputs, &listing, &profile.warnings, out)
 }
 
 /// Output of `rep modules`.
@@ -165,16 +165,29 @@ impl Analysis for ModuleListing<'_> {
         if self.inferred > 0 {
             title += &format!(", {:.2}% in inferred ones", share(self.inferred, self.samples));
         }
-        let names = ["name", "path", "build_id", "period", "symbols", "reason", "inferred"];
-        let mut columns = vec![
-            SheetColumn::number("samples", "Samples", 11),
-            SheetColumn::number("percent", "Share", 8),
-            SheetColumn::number("resolved_percent", "Resolved", 8),
-            SheetColumn::shown("Module"),
+        let columns = [
+            RowColumn::number("samples", "Samples", 11, |row| row.samples.into()),
+            RowColumn::number("percent", "Share", 8, |row| SheetCell::Percent(row.percent)),
+            RowColumn::number("resolved_percent", "Resolved", 8, |row| {
+                SheetCell::Percent(row.resolved_percent)
+            }),
+            RowColumn::shown("Module", 0, |row| {
+                let path = row.path.as_deref().filter(|path| path.starts_with('/'));
+                path.unwrap_or(&row.name).into()
+            }),
+            RowColumn::unshown("name", |row| (&row.name).into()),
+            RowColumn::unshown("path", |row| row.path.as_ref().into()),
+            RowColumn::unshown("build_id", |row| row.build_id.as_ref().into()),
+            RowColumn::unshown("period", |row| row.period.into()),
+            RowColumn::unshown("symbols", |row| (row.symbols as u64).into()),
+            RowColumn::unshown("reason", |row| row.reason.as_ref().map(|why| why.code).into()),
+            RowColumn::unshown("inferred", |row| row.inferred.into()),
         ];
-        columns.extend(names.map(SheetColumn::unshown));
-        let rows = self.modules.iter().map(ModuleRow::sheet_row).collect();
-        vec![Sheet { title: vec![title, "#".into()], columns, rows }]
+        let mut sheet = Sheet::new(vec![title, "#".into()], &columns, &self.modules);
+        for (shown, row) in sheet.rows.iter_mut().zip(&self.modules) {
+            shown.below = row.lines_below();
+        }
+        vec![sheet]
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -211,24 +224,11 @@ fn explain(reason: &Explanation) -> [String; 2] {
     ]
 }
 
+type RowColumn<'a> = SheetColumn<'a, &'a ModuleRow<'a>>;
+
 impl ModuleRow<'_> {
-    fn sheet_row(&self) -> SheetRow<'_> {
-        let path = self.path.as_deref().filter(|path| path.starts_with('/'));
-        let [own_path, build_id] = [&self.path, &self.build_id]
-            .map(|text| text.as_deref().map_or(Cell::Unknown, Cell::from));
-        let cells = vec![
-            self.samples.into(),
-            Cell::Percent(self.percent),
-            Cell::Percent(self.resolved_percent),
-            path.unwrap_or(&self.name).into(),
-            self.name.as_str().into(),
-            own_path,
-            build_id,
-            self.period.into(),
-            (self.symbols as u64).into(),
-            self.reason.as_ref().map_or(Cell::Unknown, |reason| reason.code.into()),
-            self.inferred.into(),
-        ];
+    /// Returns the lines below it: where symbols were searched, and why they are missing.
+    fn lines_below(&self) -> Vec<String> {
         let mut below = Vec::new();
         if self.inferred > 0 {
             below.push(format!(
@@ -249,7 +249,7 @@ impl ModuleRow<'_> {
             let path = path.to_string_lossy();
             below.push(format!("{:35}tried {} ({source}): {}", "", escape(&path), escape(&result)));
         }
-        SheetRow { cells, below }
+        below
     }
 }
 

@@ -12,9 +12,10 @@ use indexmap::IndexMap;
 use recrep_console::units;
 use serde::Serialize;
 
-use crate::analyses::derived::{self, Format, ViewArgs};
+use crate::analyses::derived::{self, ViewArgs};
 use crate::count::Count;
-use crate::exports::sheet::{Analysis, Sheet, SheetColumn, SheetRow};
+use crate::exports::outputs::Output;
+use crate::exports::sheet::{Analysis, Sheet, SheetColumn};
 use crate::query::{Column, Mode, Query, TimeSteps, Warning, times};
 use crate::table::{self, EventTable};
 use crate::terminal::escape::escape;
@@ -41,14 +42,14 @@ pub(crate) struct TimelineArgs {
 pub(crate) struct TimelineQuery {
     query: Query,
     quantum: u64,
-    format: Format,
+    output: &'static Output,
 }
 
 pub(crate) fn query(args: TimelineArgs) -> Result<TimelineQuery, String> {
-    let (format, quantum) = (args.view.format(), args.time_quantum);
+    let (output, quantum) = (args.view.output(), args.time_quantum);
     let steps = TimeSteps::Length(quantum);
     let query = Query { steps, ..args.view.query(Mode::Samples)? };
-    Ok(TimelineQuery { query, quantum, format })
+    Ok(TimelineQuery { query, quantum, output })
 }
 
 #[derive(Serialize)]
@@ -82,39 +83,47 @@ struct Slice {
     nanoseconds: u64,
 }
 
+/// A row of CSV.
+#[derive(Clone, Copy)]
+struct SliceOfThread<'a> {
+    event: &'a str,
+    thread: &'a str,
+    slice: &'a Slice,
+}
+
+type RowColumn<'a> = SheetColumn<'a, SliceOfThread<'a>>;
+
 pub(crate) fn run(asked: &TimelineQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let TimelineQuery { query: asked, quantum, format } = asked;
+    let TimelineQuery { query: asked, quantum, output } = asked;
     let precise = Query { nanosecs: true, ..asked.clone() };
     let (profile, query, _) =
         derived::profile(&precise, Column::list("tid,time", asked.mode)?, |_| ())?;
     let tables = table::tables(&profile, &query);
     let events = tables.iter().map(|table| event(table, asked)).collect();
     let answer = TimelineAnalysis { quantum_ns: *quantum, events };
-    derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
+    derived::print(output, &profile.inputs, &answer, &profile.warnings, out)
 }
 
 impl Analysis for TimelineAnalysis<'_> {
     const SCHEMA: &'static str = "recrep-timeline/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
-        let columns =
-            ["event", "thread", "time", "samples", "period"].map(SheetColumn::unshown).to_vec();
+        let columns = [
+            RowColumn::unshown("event", |of| of.event.into()),
+            RowColumn::unshown("thread", |of| of.thread.into()),
+            RowColumn::unshown("time", |of| (&of.slice.time).into()),
+            RowColumn::unshown("samples", |of| of.slice.samples.into()),
+            RowColumn::unshown("period", |of| of.slice.period.into()),
+        ];
         let mut rows = Vec::new();
         for event in &self.events {
-            for thread in &event.threads {
-                rows.extend(thread.slices.iter().map(|slice| SheetRow {
-                    cells: vec![
-                        event.name.into(),
-                        thread.thread.as_str().into(),
-                        slice.time.as_str().into(),
-                        slice.samples.into(),
-                        slice.period.into(),
-                    ],
-                    below: Vec::new(),
-                }));
+            for Thread { thread, slices, .. } in &event.threads {
+                let of_thread =
+                    slices.iter().map(|slice| SliceOfThread { event: event.name, thread, slice });
+                rows.extend(of_thread);
             }
         }
-        vec![Sheet { title: Vec::new(), columns, rows }]
+        vec![Sheet::new(Vec::new(), &columns, rows)]
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory as _, Parser};
 
 use super::chain_args::ChainArgs;
@@ -10,7 +9,8 @@ use super::style_args::StyleArgs;
 use crate::cli::{
     self, Asked, FilterArgs, GateArgs, Gates, Line, Refusal, SourcesArgs, SymbolArgs,
 };
-use crate::exports::{self, Export};
+use crate::exports::Export;
+use crate::exports::outputs::{self, Output};
 use crate::query::{
     By, Column, Inspection, Mode, Number, Query, SortKey, TableColumn, TimeSteps, times,
 };
@@ -148,10 +148,10 @@ pub(crate) struct Args {
 
     #[arg(
         long, hide_possible_values = true, default_value = "text",
-        value_parser = PossibleValuesParser::new(exports::names()), help = exports::help(),
+        value_parser = cli::output_parser(|output| output.report.is_some()), help = outputs::help(),
         help_heading = "Output"
     )]
-    format: String,
+    format: &'static Output,
 
     /// Same as --format json, but cannot be given with --stdio
     #[arg(long, help_heading = "Output")]
@@ -253,12 +253,15 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         _ if args.wall => Mode::Wall,
         _ => Mode::Samples,
     };
-    let export = exports::named(if args.json { "json" } else { &args.format });
+    let format = if args.json { outputs::named("json") } else { args.format };
+    let Some(export) = format.report else {
+        return Err(format!("--format {} prints no reports", format.name));
+    };
     let needs = export.needs();
     if needs.stacks && mode == Mode::Branches {
         return Err(format!(
             "--format {} prints callchains and -b counts branches: leave out one of them",
-            export.name()
+            format.name
         ));
     }
     let default_keys = export.default_keys().unwrap_or(match mode {
@@ -298,7 +301,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         ..Query::default()
     };
     query.chains = args.chains.options(&query)?;
-    check_format(&query, export)?;
+    check_format(&query, format.name, export)?;
     // Those who ask for either want what perf prints.
     let as_perf = query.separator.is_some() || query.filters.resolved;
     query.symbol_sources = args.symbols.options(!as_perf)?;
@@ -317,7 +320,7 @@ fn by(all: &[String]) -> Result<Vec<By>, String> {
 }
 
 /// Rejects options that the output format does not support.
-fn check_format(query: &Query, export: &dyn Export) -> Result<(), String> {
+fn check_format(query: &Query, name: &str, export: &dyn Export) -> Result<(), String> {
     let (style, is_other) = (&query.style, !export.is_for_people());
     let is_nested = query.hierarchy || query.group || query.inspection.is_some();
     cli::refuse([
@@ -338,8 +341,7 @@ fn check_format(query: &Query, export: &dyn Export) -> Result<(), String> {
         (
             export.is_plain() && is_nested,
             &format!(
-                "--format {} prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)",
-                export.name()
+                "--format {name} prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)"
             ),
         ),
     ])

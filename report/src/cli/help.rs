@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use super::line::{Entry, Place, named};
+use super::line::{CommandEntry, HelpPlace, named};
 
 /// Options of `rep report` that `-h` shows, without a heading.
 const COMMON: [&str; 10] = [
@@ -44,14 +44,18 @@ const RARE: [&str; 18] = [
 ];
 
 /// Returns the examples of a command (`rep`, `rep mem`), one per line.
-pub(crate) fn examples(commands: &'static [Entry], command: &str) -> String {
+pub(crate) fn examples(commands: &'static [CommandEntry], command: &str) -> String {
     let name = command.strip_prefix("rep ").unwrap_or("report");
     let lines = named(commands, name).map_or(&[][..], |command| command.examples);
     lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
 /// Returns the text of a command's `-h`, or of its `--help`.
-pub(super) fn text(mut command: Command, is_long: bool, commands: &'static [Entry]) -> String {
+pub(super) fn text(
+    mut command: Command,
+    is_long: bool,
+    commands: &'static [CommandEntry],
+) -> String {
     let name = command.get_name().to_owned();
     let is_report = name == "rep";
     // Arguments that are hidden stay in it.
@@ -122,19 +126,19 @@ fn joined(details: &str) -> String {
     }
 }
 
-fn line(command: &Entry) -> String {
+fn line(command: &CommandEntry) -> String {
     format!("  {:<11}  {}\n", command.name, command.shows)
 }
 
 /// Returns the list of all commands.
-fn list(commands: &[Entry]) -> String {
+fn list(commands: &[CommandEntry]) -> String {
     format!("\nCommands (`rep help COMMAND`):\n{}", commands.iter().map(line).collect::<String>())
 }
 
 /// Returns the list of commands for `-h`: the most common ones, and the names of others.
-fn short_list(commands: &[Entry]) -> String {
+fn short_list(commands: &[CommandEntry]) -> String {
     let at = |place| commands.iter().filter(move |command| command.place == place);
-    let names: Vec<&str> = at(Place::Name).map(|command| command.name).collect();
-    let lines: String = at(Place::Line).map(line).collect();
+    let names: Vec<&str> = at(HelpPlace::Name).map(|command| command.name).collect();
+    let lines: String = at(HelpPlace::Line).map(line).collect();
     format!("\nCommands:\n{lines}  {} (see `rep help COMMAND`)\n", names.join(", "))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use recrep_console::nearest::near;
 
-use super::line::{Entry, named as command};
+use super::line::{CommandEntry, named as command};
 
 /// Options of perf that a command lacks: how they are written, and why or what to do instead.
 type Lacking = &'static [(&'static [&'static str], &'static str)];
@@ -129,7 +129,7 @@ const FOLDED: &str =
     "rep flame draws a flame graph; rep --format folded prints stacks for inferno and speedscope";
 
 /// Returns an error about a file on the command line that does not exist and looks like a command.
-pub(super) fn check_word(path: &Path, commands: &'static [Entry]) -> Result<(), String> {
+pub(super) fn check_word(path: &Path, commands: &'static [CommandEntry]) -> Result<(), String> {
     let Some(word) =
         path.to_str().filter(|word| !word.contains(['/', '.']) && *word != "-" && !path.exists())
     else {
@@ -139,7 +139,7 @@ pub(super) fn check_word(path: &Path, commands: &'static [Entry]) -> Result<(), 
 }
 
 /// Returns a message about a word that is no command but looks like one; `None` if it does not.
-fn unknown_command(word: &str, commands: &'static [Entry]) -> Option<String> {
+fn unknown_command(word: &str, commands: &'static [CommandEntry]) -> Option<String> {
     let is_command = |name: &str| command(commands, name).is_some();
     if is_command(word) {
         return Some(format!("no file '{word}'; the command is the first word: 'rep {word}'"));
@@ -162,7 +162,7 @@ fn unknown_command(word: &str, commands: &'static [Entry]) -> Option<String> {
 /// Returns a message if the words are not the name of one command.
 pub(crate) fn named<'w>(
     words: &[&'w str],
-    commands: &'static [Entry],
+    commands: &'static [CommandEntry],
 ) -> Result<Option<&'w str>, String> {
     match words {
         [] | ["help" | "-h" | "--help"] => Ok(None),

@@ -9,27 +9,27 @@ use clap::Command;
 pub(crate) struct Line {
     pub(crate) words: Vec<OsString>,
     /// All commands, for the help and for advice.
-    pub(crate) commands: &'static [Entry],
+    pub(crate) commands: &'static [CommandEntry],
 }
 
 /// A command of `rep`: how it is found, listed and run.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct CommandEntry {
     pub(crate) name: &'static str,
     /// What it shows, for its line in lists.
     pub(crate) shows: &'static str,
     /// Lines of examples.
     pub(crate) examples: &'static [&'static str],
     /// How much `-h` says of it.
-    pub(crate) place: Place,
+    pub(crate) place: HelpPlace,
     /// Its options.
     pub(crate) definition: fn() -> Command,
     pub(crate) run: fn(&Line) -> ExitCode,
 }
 
-/// Place of a command in `-h`; `--help` lists all.
+/// HelpPlace of a command in `-h`; `--help` lists all.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum HelpPlace {
     /// A line of its own.
     Line,
     /// Its name, in the line of the others.
@@ -38,6 +38,9 @@ pub(crate) enum Place {
 }
 
 /// Returns the command with this name.
-pub(crate) fn named(commands: &'static [Entry], name: &str) -> Option<&'static Entry> {
+pub(crate) fn named(
+    commands: &'static [CommandEntry],
+    name: &str,
+) -> Option<&'static CommandEntry> {
     commands.iter().find(|command| command.name == name)
 }

@@ -9,6 +9,7 @@ pub(crate) mod help;
 pub(crate) mod lacking;
 mod line;
 pub(crate) mod outcome;
+mod output_args;
 mod refusal;
 mod style_args;
 mod symbol_args;
@@ -20,7 +21,8 @@ use clap::{ArgMatches, Args, Parser, ValueHint};
 
 pub(crate) use filter_args::{FilterArgs, SampleFilterArgs, TaskFilterArgs};
 pub(crate) use gate_args::{GateArgs, Gates};
-pub(crate) use line::{Entry, Line, Place, named};
+pub(crate) use line::{CommandEntry, HelpPlace, Line, named};
+pub(crate) use output_args::{output_parser, tables_parser};
 pub(crate) use refusal::Refusal;
 pub(crate) use style_args::HeaderArgs;
 pub(crate) use symbol_args::SymbolArgs;

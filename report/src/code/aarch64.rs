@@ -7,12 +7,13 @@ use yaxpeax_arm::armv8::a64::{InstDecoder, Opcode, Operand};
 
 use super::instruction::{Flow, Instruction};
 
-pub(super) fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
+/// Decodes the first instructions of code, at most so many.
+pub(super) fn decode(most: usize, code: &[u8], address: u64) -> Vec<Instruction> {
     let decoder = InstDecoder::default();
     let (words, rest) = code.as_chunks::<4>();
-    let mut all = Vec::with_capacity(words.len());
+    let mut all = Vec::with_capacity(words.len().min(most));
     let mut at = address;
-    for bytes in words {
+    for bytes in words.iter().take(most) {
         let word = u32::from_le_bytes(*bytes);
         let read = decoder.decode(&mut U8Reader::new(bytes));
         all.push(match read {
@@ -21,7 +22,7 @@ pub(super) fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
         });
         at = at.wrapping_add(4);
     }
-    if !rest.is_empty() {
+    if !rest.is_empty() && all.len() < most {
         let bytes: Vec<String> = rest.iter().map(|byte| format!("0x{byte:02x}")).collect();
         all.push(of_bytes(rest.len(), format!(".byte {}", bytes.join(", "))));
     }
@@ -303,7 +304,7 @@ mod tests {
         ];
         for (word, text, target, flow) in cases {
             let expected = Instruction { len: 4, text: text.into(), target, flow };
-            assert_eq!(decode(&word.to_le_bytes(), 0x1000), [expected], "{word:x}");
+            assert_eq!(decode(1, &word.to_le_bytes(), 0x1000), [expected], "{word:x}");
         }
     }
 
@@ -313,7 +314,7 @@ mod tests {
         let words = (0..200_000u32).map(|number| number.wrapping_mul(2_654_435_761));
         let mut code: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
         code.push(7);
-        let read = decode(&code, 0x1000);
+        let read = decode(usize::MAX, &code, 0x1000);
         assert_eq!(read.iter().map(|one| one.len).sum::<usize>(), code.len());
         assert!(read.iter().all(|one| !one.text.is_empty()));
         assert_eq!(read.last().map(|one| one.text.as_str()), Some(".byte 0x07"));

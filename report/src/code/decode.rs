@@ -31,10 +31,25 @@ impl InstructionSet {
     /// Decodes code whose first byte has this address. Bytes that are no instruction have texts,
     /// too: the lengths add up to that of the code.
     pub fn decode(self, code: &[u8], address: u64) -> Vec<Instruction> {
+        self.decode_first(usize::MAX, code, address)
+    }
+
+    /// Decodes the first instructions of code, at most so many.
+    pub(super) fn decode_first(self, most: usize, code: &[u8], address: u64) -> Vec<Instruction> {
         match self {
-            Self::X86 => x86::decode(code, address, 32),
-            Self::X86_64 => x86::decode(code, address, 64),
-            Self::Aarch64 => aarch64::decode(code, address),
+            Self::X86 => x86::decode(most, code, address, 32),
+            Self::X86_64 => x86::decode(most, code, address, 64),
+            Self::Aarch64 => aarch64::decode(most, code, address),
+        }
+    }
+
+    /// Returns the lengths of all instructions, which takes a small part of the time that their texts
+    /// take.
+    pub(super) fn lengths(self, code: &[u8]) -> Vec<usize> {
+        match self {
+            Self::X86 => x86::lengths(code, 32),
+            Self::X86_64 => x86::lengths(code, 64),
+            Self::Aarch64 => code.chunks(4).map(<[u8]>::len).collect(),
         }
     }
 }

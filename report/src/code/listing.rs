@@ -38,6 +38,17 @@ pub(crate) struct CodeRow {
     pub inlined: Vec<String>,
 }
 
+/// Instructions of a function that are listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extent {
+    All,
+    /// Of functions with more than `most` instructions, the sampled ones, and so many `around` each.
+    NearSamples {
+        most: usize,
+        around: usize,
+    },
+}
+
 /// Lists the instructions of a function, given its counts by address in the module. What counts at
 /// an address behind the code has a row without text.
 ///
@@ -46,6 +57,7 @@ pub(crate) struct CodeRow {
 pub(crate) fn listing(
     function: &FunctionPlace,
     counts: &BTreeMap<u64, Count>,
+    extent: Extent,
 ) -> Result<CodeListing, NoCode> {
     let code = function.code()?;
     let Some(set) = InstructionSet::of(&code) else {
@@ -54,44 +66,122 @@ pub(crate) fn listing(
         ));
     };
     let start = function.range().start;
-    let instructions = set.decode(&code.bytes, code.address);
-    let mut rows = Vec::with_capacity(instructions.len());
-    let (mut address, mut counts) = (code.address, counts.iter().peekable());
-    let (lines, mut targets) = (function.loaded().lines(), Vec::new());
-    for instruction in instructions {
-        let at = start.wrapping_add(address.wrapping_sub(code.address));
-        let end = at.saturating_add(instruction.len as u64);
-        let mut count = Count::default();
-        while let Some((_, more)) = counts.next_if(|(sampled, _)| **sampled < end) {
-            count.add(*more);
+    let (mut rows, mut targets) = (Vec::new(), Vec::new());
+    let mut rest = counts.iter().peekable();
+    let lines = function.loaded().lines();
+    for CodeRun { offset, len } in parts(set, &code.bytes, (start, counts), extent) {
+        let mut address = code.address.wrapping_add(offset as u64);
+        let bytes = code.bytes.get(offset..).unwrap_or_default();
+        for instruction in set.decode_first(len, bytes, address) {
+            let at = start.wrapping_add(address.wrapping_sub(code.address));
+            let end = at.saturating_add(instruction.len as u64);
+            let mut count = Count::default();
+            while let Some((_, more)) = rest.next_if(|(sampled, _)| **sampled < end) {
+                count.add(*more);
+            }
+            let frames = if lines.is_known() { lines.frames(at) } else { Vec::new() };
+            rows.push(CodeRow {
+                address,
+                at,
+                text: with_name(&instruction, &code, function),
+                count,
+                flow: instruction.flow,
+                jump: None,
+                source: frames.first().and_then(place),
+                inlined: inlined(frames),
+            });
+            address = address.wrapping_add(instruction.len as u64);
+            let jumps = matches!(instruction.flow, Flow::Jump | Flow::Branch);
+            targets.push(instruction.target.filter(|_| jumps));
         }
-        let frames = if lines.is_known() { lines.frames(at) } else { Vec::new() };
-        rows.push(CodeRow {
-            address,
-            at,
-            text: with_name(&instruction, &code, function),
-            count,
-            flow: instruction.flow,
-            jump: None,
-            source: frames.first().and_then(place),
-            inlined: inlined(frames),
-        });
-        address = address.wrapping_add(instruction.len as u64);
-        let jumps = matches!(instruction.flow, Flow::Jump | Flow::Branch);
-        targets.push(instruction.target.filter(|_| jumps));
     }
     let numbers: HashMap<u64, usize, FxBuildHasher> =
         rows.iter().enumerate().map(|(number, row)| (row.address, number)).collect();
     for (row, target) in rows.iter_mut().zip(targets) {
         row.jump = target.and_then(|target| numbers.get(&target).copied());
     }
-    rows.extend(counts.map(|(at, count)| CodeRow {
+    rows.extend(rest.map(|(at, count)| CodeRow {
         address: code.address.wrapping_add(at.wrapping_sub(start)),
         at: *at,
         count: *count,
         ..CodeRow::default()
     }));
     Ok(CodeListing { path: code.path, rows })
+}
+
+/// Instructions that follow one another.
+#[derive(Debug, PartialEq, Eq)]
+struct CodeRun {
+    /// Offset of the first one in the code.
+    offset: usize,
+    /// Number of instructions.
+    len: usize,
+}
+
+/// Returns the parts of code, whose first byte is at `start`, that are listed. A function of an
+/// interpreter may have a hundred thousand instructions, of which ten were sampled.
+fn parts(
+    set: InstructionSet,
+    code: &[u8],
+    (start, counts): (u64, &BTreeMap<u64, Count>),
+    extent: Extent,
+) -> Vec<CodeRun> {
+    let all = CodeRun { offset: 0, len: usize::MAX };
+    let Extent::NearSamples { most, around } = extent else { return vec![all] };
+    // No instruction is longer than 15 bytes.
+    if code.len() / 15 > most || code.len() > most {
+        let lengths = set.lengths(code);
+        let rows = sampled_rows(&lengths, start, counts);
+        if rows.len > most {
+            return near(&lengths, &rows.sampled, around);
+        }
+    }
+    vec![all]
+}
+
+/// Numbers of the rows of a listing that have samples.
+struct SampledRows {
+    sampled: Vec<usize>,
+    /// Number of all rows.
+    len: usize,
+}
+
+fn sampled_rows(lengths: &[usize], start: u64, counts: &BTreeMap<u64, Count>) -> SampledRows {
+    let (mut sampled, mut end) = (Vec::new(), start);
+    let mut rest = counts.keys().peekable();
+    for (number, len) in lengths.iter().enumerate() {
+        end = end.saturating_add(*len as u64);
+        if rest.next_if(|at| **at < end).is_some() {
+            sampled.push(number);
+            while rest.next_if(|at| **at < end).is_some() {}
+        }
+    }
+    // What counts behind the code has rows of its own.
+    let behind = rest.count();
+    let len = lengths.len() + behind;
+    sampled.extend(lengths.len()..len);
+    SampledRows { sampled, len }
+}
+
+/// Returns the instructions around the sampled ones.
+fn near(lengths: &[usize], sampled: &[usize], around: usize) -> Vec<CodeRun> {
+    let mut parts: Vec<CodeRun> = Vec::new();
+    let (mut number, mut offset) = (0, 0);
+    for at in sampled {
+        let wanted = at.saturating_sub(around);
+        while number < wanted.min(lengths.len()) {
+            offset += lengths.get(number).copied().unwrap_or(0);
+            number += 1;
+        }
+        let mut part = CodeRun { offset, len: 0 };
+        while number < lengths.len().min(at.saturating_add(around + 1)) {
+            offset += lengths.get(number).copied().unwrap_or(0);
+            number += 1;
+            part.len += 1;
+        }
+        parts.extend((part.len > 0).then_some(part));
+    }
+    parts
 }
 
 /// Returns the source file and line of a frame, if known.
@@ -118,5 +208,27 @@ fn with_name(instruction: &Instruction, code: &MachineCode, function: &FunctionP
     match name() {
         Some(name) => format!("{} {name}", instruction.text),
         None => instruction.text.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_long_functions_what_is_near_samples_is_listed() {
+        // Ten instructions `nop` from 100 on, and one of 5 bytes behind each.
+        let code: Vec<u8> = [0x90, 0xe9, 0, 0, 0, 0].repeat(10);
+        let one = Count { samples: 1, period: 1 };
+        let counts = BTreeMap::from([100, 103, 131, 1000].map(|at| (at, one)));
+        let parts = |most, around| {
+            let extent = Extent::NearSamples { most, around };
+            let parts = parts(InstructionSet::X86_64, &code, (100, &counts), extent);
+            parts.into_iter().map(|part| (part.offset, part.len)).collect::<Vec<_>>()
+        };
+        // The sampled rows: instructions 0, 1 and 11, and the one behind the code.
+        assert_eq!(parts(20, 1), [(0, 2), (2 * 3, 1), (6 * 5, 3), (6 * 9 + 1, 1)]);
+        assert_eq!(parts(21, 1), [(0, usize::MAX)]);
+        assert_eq!(parts(20, 0), [(0, 1), (1, 1), (6 * 5 + 1, 1)]);
     }
 }

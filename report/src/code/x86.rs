@@ -7,18 +7,23 @@ use iced_x86::{
 
 use super::instruction::{Flow, Instruction};
 
-/// Decodes code of `bits` (32 or 64).
-pub(super) fn decode(code: &[u8], address: u64, bits: u32) -> Vec<Instruction> {
+/// Decodes the first instructions of code of `bits` (32 or 64), at most so many.
+pub(super) fn decode(most: usize, code: &[u8], address: u64, bits: u32) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(bits, code, address, DecoderOptions::NONE);
     let (mut formatter, mut all) = (formatter(), Vec::new());
     let mut rest = code;
-    while decoder.can_decode() {
+    while decoder.can_decode() && all.len() < most {
         let decoded = decoder.decode();
         let Some((bytes, after)) = rest.split_at_checked(decoded.len()) else { break };
         rest = after;
         all.push(instruction(&mut formatter, &decoded, bytes));
     }
     all
+}
+
+/// Returns the lengths of the instructions of code of `bits`.
+pub(super) fn lengths(code: &[u8], bits: u32) -> Vec<usize> {
+    Decoder::new(bits, code, DecoderOptions::NONE).iter().map(|decoded| decoded.len()).collect()
 }
 
 fn formatter() -> GasFormatter {
@@ -176,7 +181,7 @@ mod tests {
     #[track_caller]
     fn assert_reads(bits: u32, cases: &[(&[u8], &str, Option<u64>, Flow)]) {
         for (bytes, text, target, flow) in cases {
-            let read = decode(bytes, 0x1000, bits);
+            let read = decode(usize::MAX, bytes, 0x1000, bits);
             let expected = Instruction {
                 len: bytes.len(),
                 text: (*text).to_owned(),
@@ -237,7 +242,7 @@ mod tests {
         let all: Vec<u8> = (0..=255).cycle().take(4096).collect();
         for bits in [32, 64] {
             for start in 0..64 {
-                let read = decode(&all[start..], 0x1000, bits);
+                let read = decode(usize::MAX, &all[start..], 0x1000, bits);
                 assert_eq!(read.iter().map(|one| one.len).sum::<usize>(), all.len() - start);
                 assert!(read.iter().all(|one| one.len > 0 && !one.text.is_empty()));
             }

@@ -10,32 +10,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
-use clap::builder::PossibleValuesParser;
 
 use crate::cli::outcome::replace_file;
-use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
-use crate::engine::facts::{RecordingFacts, facts};
+use crate::cli::{self, FilterArgs, SourcesArgs, SymbolArgs};
+use crate::engine::facts::facts;
 use crate::engine::gather::gather;
-use crate::exports::pprof;
+use crate::exports::FileExport;
+use crate::exports::outputs::Output;
 use crate::input::{Input, each, retry_if_changed};
-use crate::profile::Profile;
-use crate::query::{ChainOptions, Column, FrameKey, Mode, Needs, Query, Source, Warning};
-
-/// A format of files: its name, the end of their names, and what writes them.
-struct FileFormat {
-    name: &'static str,
-    extension: &'static str,
-    write: fn(&Profile, &Query, &RecordingFacts, &mut dyn Write) -> io::Result<()>,
-}
-
-/// The formats; the first is the default.
-static FORMATS: &[FileFormat] = &[FileFormat {
-    name: "pprof",
-    extension: "pb.gz",
-    write: |profile, query, RecordingFacts { facts, began }, out| {
-        pprof::write((profile, query), facts, *began, out)
-    },
-}];
+use crate::query::{ChainOptions, Column, Mode, Query, Source, Warning};
 
 /// Write profiles as files of another format, which need no recording and no programs
 #[derive(Debug, Parser)]
@@ -47,9 +30,9 @@ pub(crate) struct ExportArgs {
     /// Format of the files: pprof (go tool pprof, and rep itself)
     #[arg(
         long, hide_possible_values = true, default_value = "pprof", help_heading = "Output",
-        value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name))
+        value_parser = cli::output_parser(|output| output.file.is_some())
     )]
-    format: String,
+    format: &'static Output,
 
     /// File to write, an existing one is replaced; of several inputs a directory, with a file for
     /// each [default: standard output, unless that is a terminal]
@@ -78,15 +61,15 @@ pub(crate) struct ExportArgs {
 /// What is exported, and where to.
 pub(crate) struct ExportQuery {
     query: Query,
-    format: &'static FileFormat,
+    export: &'static dyn FileExport,
     output: Option<PathBuf>,
 }
 
 pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
-    let format = FORMATS.iter().find(|format| format.name == args.format);
-    let Some(format) = format else { return Err(format!("unknown format {}", args.format)) };
-    let names = args.labels.as_deref().unwrap_or("comm");
-    let mut columns = match names {
+    let Some(export) = args.format.file else {
+        return Err(format!("--format {} writes no files", args.format.name));
+    };
+    let columns = match args.labels.as_deref().unwrap_or("comm") {
         "none" => Vec::new(),
         names => {
             Column::list(names, Mode::Samples).map_err(|error| format!("--labels: {error}"))?
@@ -95,25 +78,20 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
     if let Some(column) = columns.iter().find(|column| column.key.is_of_trace()) {
         return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
     }
-    columns.extend(pprof::columns());
-    let mut symbol_sources = args.symbols.options(true)?;
-    symbol_sources.source_paths = true;
-    let query = Query {
+    let mut query = Query {
         sources: args.sources.sources(),
         columns,
-        needs: Needs { stacks: true, addresses: true, ..Needs::default() },
         filters: args.filters.filters(false),
         chains: ChainOptions {
             counted: true,
-            key: FrameKey::Address,
             inlined: Some(!args.no_inline),
-            most: Some(usize::MAX),
             ..ChainOptions::default()
         },
-        symbol_sources,
+        symbol_sources: args.symbols.options(true)?,
         ..Query::default()
     };
-    Ok(ExportQuery { query, format, output: args.output })
+    export.complete(&mut query);
+    Ok(ExportQuery { query, export, output: args.output })
 }
 
 /// Writes the files and returns warnings.
@@ -139,7 +117,7 @@ pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec
     each(&sources, |source| {
         let path = match output {
             Some(directory) if is_directory => {
-                Some(directory.join(free_name(source, asked.format.extension, &mut taken)))
+                Some(directory.join(free_name(source, asked.export.extension(), &mut taken)))
             }
             output => output.map(Path::to_owned),
         };
@@ -162,10 +140,10 @@ fn export(
     for facts in &facts {
         match path {
             Some(path) => {
-                replace_file(path, |out| (asked.format.write)(&profile, &query, facts, out))
+                replace_file(path, |out| asked.export.write(&profile, &query, facts, out))
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
-            None => (asked.format.write)(&profile, &query, facts, &mut io::stdout().lock())?,
+            None => asked.export.write(&profile, &query, facts, &mut io::stdout().lock())?,
         }
     }
     Ok(profile.warnings)

@@ -9,7 +9,7 @@ use clap::{Command, Parser};
 use recrep_console::manual::{self, SHELLS, Section};
 
 use crate::cli::outcome::{end, output, refused, written};
-use crate::cli::{Entry, Line, Refusal, args, help, lacking};
+use crate::cli::{CommandEntry, Line, Refusal, args, help, lacking};
 use crate::listings::script::field_names;
 use crate::query::{Availability, SortKey};
 
@@ -77,7 +77,7 @@ pub(super) struct CompletionsArgs {
 }
 
 /// Returns the definition of the whole command line: the options of `rep report`, and the commands.
-fn definition(commands: &[Entry]) -> Command {
+fn definition(commands: &[CommandEntry]) -> Command {
     let mut rep = args::definition();
     for entry in commands {
         // Lists show one line of each command, pages all.

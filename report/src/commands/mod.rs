@@ -20,7 +20,7 @@ use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
 use crate::analyses::{annotate, branches, c2c, diff, mem, modules, syscalls, timeline};
 use crate::cli::outcome::stream;
-use crate::cli::{Entry, Line, Place, args, named};
+use crate::cli::{CommandEntry, HelpPlace, Line, args, named};
 use crate::input::map::keep_freed_memory;
 use crate::listings::{bundle, dump, info, script, stat};
 use crate::query::Demangle;
@@ -28,8 +28,8 @@ use dump::DumpQuery;
 use info::{EvlistQuery, InfoQuery};
 
 /// The commands, in the order of the help. A new one is a module and a row here.
-pub(crate) static COMMANDS: &[Entry] = &[
-    Entry {
+pub(crate) static COMMANDS: &[CommandEntry] = &[
+    CommandEntry {
         name: "report",
         shows: "histograms of samples (the default)",
         examples: &[
@@ -37,169 +37,169 @@ pub(crate) static COMMANDS: &[Entry] = &[
             "rep -s dso,symbol --limit 20   the 20 hottest functions of all threads together",
             "rep --comm nginx -g caller     call trees of one program, from main on",
         ],
-        place: Place::Line,
+        place: HelpPlace::Line,
         definition: args::definition,
         run: report::main,
     },
-    Entry {
+    CommandEntry {
         name: "diff",
         shows: "what changed between two sides of recordings; gates",
         examples: &[
             "rep diff base.*.data -- new.*.data   runs recorded in turn, at least 3 of each",
             "rep diff base.*.data -- new.*.data --fail-if 'slower > 0'",
         ],
-        place: Place::Line,
+        place: HelpPlace::Line,
         definition: diff::DiffArgs::command,
         run: diff::main,
     },
-    Entry {
+    CommandEntry {
         name: "script",
         shows: "samples, in time order",
         examples: &["rep script -F comm,tid,time,ip,sym", "rep script --comm nginx --time 0%-10%"],
-        place: Place::Line,
+        place: HelpPlace::Line,
         definition: script::ScriptQuery::command,
         run: |line| stream(line.parse(script::query), script::run),
     },
-    Entry {
+    CommandEntry {
         name: "timeline",
         shows: "when threads ran: samples per time slice",
         examples: &["rep timeline --time-quantum 10ms"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: timeline::TimelineArgs::command,
         run: |line| stream(line.parse(timeline::query), timeline::run),
     },
-    Entry {
+    CommandEntry {
         name: "modules",
         shows: "where symbols were found, or why not",
         examples: &["rep modules --unresolved"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: modules::ModulesQuery::command,
         run: |line| stream(line.parse(modules::query), modules::run),
     },
-    Entry {
+    CommandEntry {
         name: "mem",
         shows: "cost of memory accesses",
         examples: &[
             "rep mem                     latencies by memory level",
             "rep mem -s symbol -t load   by function",
         ],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: mem::MemArgs::command,
         run: |line| stream(line.parse(mem::query), mem::run),
     },
-    Entry {
+    CommandEntry {
         name: "c2c",
         shows: "contended cache lines",
         examples: &["rep c2c -c pid,iaddr"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: c2c::C2cQuery::command,
         run: |line| stream(line.parse(c2c::query), c2c::run),
     },
-    Entry {
+    CommandEntry {
         name: "branches",
         shows: "jumps, loops, and the code between branches",
         examples: &["rep branches --limit 20"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: branches::BranchesArgs::command,
         run: |line| stream(line.parse(branches::query), branches::run),
     },
-    Entry {
+    CommandEntry {
         name: "syscalls",
         shows: "system calls: counts, errors, latencies",
         examples: &[
             "rep syscalls --by thread    of a recording by rec trace, for each thread",
             "rep syscalls --by caller    which functions made the calls (rec trace -g)",
         ],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: syscalls::SyscallsArgs::command,
         run: |line| stream(line.parse(syscalls::query), syscalls::run),
     },
-    Entry {
+    CommandEntry {
         name: "stat",
         shows: "counts of events, of perf stat record and rec stat record",
         examples: &["rep stat -A    for each CPU", "rep stat -x, --per-core"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: stat::StatArgs::command,
         run: |line| stream(line.parse(stat::query), stat::run),
     },
-    Entry {
+    CommandEntry {
         name: "flame",
         shows: "a flame graph as SVG",
         examples: &["rep flame -o app.svg", "rep flame -o change.svg --diff old.data new.data"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: flame::FlameArgs::command,
         run: |line| stream(line.parse(flame::query), flame::run),
     },
-    Entry {
+    CommandEntry {
         name: "html",
         shows: "a page for any browser: flame graph, functions, callers, timeline",
         examples: &[
             "rep html -o app.html                           open it, send it",
             "rep html -o change.html --diff old.data new.data   what changed",
         ],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: html::HtmlArgs::command,
         run: |line| stream(line.parse(html::query), html::run),
     },
-    Entry {
+    CommandEntry {
         name: "annotate",
         shows: "instructions of functions, with samples and source lines",
         examples: &[
             "rep annotate parse             instructions of all functions named parse",
             "rep annotate -i x.data --limit 3   of the 3 hottest functions",
         ],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: annotate::AnnotateArgs::command,
         run: |line| stream(annotate::asked(line), annotate::run),
     },
-    Entry {
+    CommandEntry {
         name: "bundle",
         shows: "a recording with its names, in one file, for other machines",
         examples: &["rep bundle -o named.data"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: bundle::BundleQuery::command,
         run: |line| stream(line.parse(bundle::query), bundle::run),
     },
-    Entry {
+    CommandEntry {
         name: "export",
         shows: "profiles for pprof, or to be kept: they need no recording and no programs",
         examples: &[
             "rep export -o profile.pb.gz         then: go tool pprof -http=: profile.pb.gz",
             "rep export -o base/ base.*.data     a file for each run, which rep reads, too",
         ],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: export::ExportArgs::command,
         run: |line| stream(line.parse(export::query), export::run),
     },
-    Entry {
+    CommandEntry {
         name: "info",
         shows: "header, events and record counts of a file",
         examples: &["rep info --json out.data"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: InfoQuery::command,
         run: |line| stream(line.parse(Ok::<InfoQuery, _>), info::run),
     },
-    Entry {
+    CommandEntry {
         name: "evlist",
         shows: "events of a file",
         examples: &["rep evlist -v"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: EvlistQuery::command,
         run: |line| stream(line.parse(Ok::<EvlistQuery, _>), info::run_evlist),
     },
-    Entry {
+    CommandEntry {
         name: "dump",
         shows: "all records, raw and decoded",
         examples: &["rep dump --type MMAP2,COMM --no-raw"],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: DumpQuery::command,
         run: |line| stream(line.parse(Ok::<DumpQuery, _>), dump::run),
     },
-    Entry {
+    CommandEntry {
         name: "help",
         shows: "help of a command, or of a topic: keys, fields",
         examples: &[],
-        place: Place::Name,
+        place: HelpPlace::Name,
         definition: || {
             let name = Arg::new("command").value_name("COMMAND").help("Command or topic");
             Command::new("help").arg(name)
@@ -207,19 +207,19 @@ pub(crate) static COMMANDS: &[Entry] = &[
         // Its words are those of another command (`main`).
         run: report::main,
     },
-    Entry {
+    CommandEntry {
         name: "man",
         shows: "the manual page, as roff: rep man [COMMAND]",
         examples: &["rep man | man -l -"],
-        place: Place::Nowhere,
+        place: HelpPlace::Nowhere,
         definition: manual::ManArgs::command,
         run: manual::man,
     },
-    Entry {
+    CommandEntry {
         name: "completions",
         shows: "completions for bash, zsh or fish: rep completions SHELL",
         examples: &[],
-        place: Place::Nowhere,
+        place: HelpPlace::Nowhere,
         definition: manual::CompletionsArgs::command,
         run: manual::completions,
     },

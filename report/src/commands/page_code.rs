@@ -3,19 +3,14 @@
 use rustc_hash::FxHashMap;
 
 use crate::analyses::annotate::{AnnotatedEvent, AnnotatedFunction, Limits, annotated};
+use crate::code::Extent;
 use crate::picture::Picture;
 use crate::picture::page::{PageCode, PageInstruction};
 use crate::query::{ChainOptions, Mode, Query, Source};
 
 /// Functions whose instructions a page has: as many as are on its first screen.
-const HOTTEST: Limits = Limits { most: 14, least: 0.5 };
-
-/// Greatest number of instructions of a function in a page: longer ones have those that were
-/// sampled, and what is around them.
-const MOST: usize = 2000;
-
-/// Instructions before and behind a sampled one that are kept of long functions.
-const AROUND: usize = 8;
+const HOTTEST: Limits =
+    Limits { most: 14, least: 0.5, extent: Extent::NearSamples { most: 2000, around: 8 } };
 
 /// Annotates the hottest functions of each event: none of standard input, which can be read once.
 pub(super) fn hottest(query: &Query) -> anyhow::Result<Vec<AnnotatedEvent>> {
@@ -60,22 +55,8 @@ pub(super) fn page_code(
 
 /// Returns the instructions of a function.
 fn rows(function: &AnnotatedFunction) -> Vec<PageInstruction> {
-    let len = function.rows.len();
-    let mut is_kept = vec![len <= MOST; len];
-    for (number, _) in function.rows.iter().enumerate().filter(|(_, one)| one.row.count.samples > 0)
-    {
-        let around = number.saturating_sub(AROUND)..len.min(number + AROUND + 1);
-        is_kept.get_mut(around).into_iter().flatten().for_each(|kept| *kept = true);
-    }
-    // Place of each row among those that are kept.
-    let mut places = Vec::with_capacity(len);
-    let mut kept = 0;
-    for is_kept in &is_kept {
-        places.push(is_kept.then_some(kept));
-        kept += usize::from(*is_kept);
-    }
-    let (mut rows, mut source) = (Vec::with_capacity(kept), None);
-    for (one, _) in function.rows.iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept) {
+    let (mut rows, mut source) = (Vec::with_capacity(function.rows.len()), None);
+    for one in &function.rows {
         let row = &one.row;
         let is_new = row.source.is_some() && row.source != source;
         rows.push(PageInstruction {
@@ -87,7 +68,7 @@ fn rows(function: &AnnotatedFunction) -> Vec<PageInstruction> {
                 let text = one.source_text.as_deref().unwrap_or_default();
                 format!("{name}:{line} {text}").trim_end().to_owned()
             }),
-            jump: row.jump.and_then(|to| places.get(to).copied().flatten()),
+            jump: row.jump,
             function: row.inlined.first().cloned(),
         });
         if is_new {

@@ -13,7 +13,7 @@ use crate::engine::described::have_switches;
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::gather::gather;
 use crate::input::{Input, retry_if_changed};
-use crate::picture::{PictureBuilder, Renamed, columns};
+use crate::picture::{PictureBuilder, RenamedProgram, columns};
 use crate::profile::Profile;
 use crate::profile::recording::quoted;
 use crate::query::{ChainOptions, FrameKey, Mode, Needs, Query, Source, Steps, TimeSteps, Warning};
@@ -116,7 +116,7 @@ impl PictureQuery {
             let query = Query { sources: expanded.concat(), ..self.query.clone() };
             let (mut side, answered) = side(&query)?;
             let renamed = picture.add(&side.profile, &answered, number, side.step);
-            side.profile.warnings.extend(renamed.map(|Renamed { command, shown_as }| {
+            side.profile.warnings.extend(renamed.map(|RenamedProgram { command, shown_as }| {
                 let message = format!(
                     "the program {command} of the base is shown as {shown_as}, as each side has \
                      but one of them"

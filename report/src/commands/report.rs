@@ -60,7 +60,7 @@ fn gated(status: ExitCode, ReportQuery { query, gates, .. }: &ReportQuery) -> Ex
     }
     match retry_if_changed(&query.sources, || diff::gates_of_profile(query, gates)) {
         Ok(report) => {
-            let told = diff::tell_gates(&report, gates.is_strict);
+            let told = diff::report_gates(&report, gates.is_strict);
             // Without samples there is no answer, which no gate lets pass.
             if told == ExitCode::SUCCESS { status } else { told }
         }

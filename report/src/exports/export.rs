@@ -1,16 +1,14 @@
-//! What an output format is.
+//! What prints a profile.
 
 use std::io::{self, Write};
 
+use crate::engine::facts::RecordingFacts;
 use crate::profile::Profile;
 use crate::query::{Needs, Query};
 use crate::terminal::style::Screen;
 
-/// An output format.
+/// An output of a report.
 pub(crate) trait Export: Sync {
-    /// Returns its name as the value of `--format`.
-    fn name(&self) -> &'static str;
-
     fn needs(&self) -> Needs;
 
     /// Returns the sort keys if none are asked for; `None` for those of the mode.
@@ -41,6 +39,24 @@ pub(crate) trait Export: Sync {
 
     /// Writes the answer to a query.
     fn write(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// An output that is the file of one input, for other programs.
+pub(crate) trait FileExport: Sync {
+    /// Returns the end of the names of its files.
+    fn extension(&self) -> &'static str;
+
+    /// Adds what the file needs to a query whose columns are the labels of samples.
+    fn complete(&self, query: &mut Query);
+
+    /// Writes the profile of an input, with the facts about its recording.
+    fn write(
+        &self,
+        profile: &Profile,
+        query: &Query,
+        facts: &RecordingFacts,
+        out: &mut dyn Write,
+    ) -> io::Result<()>;
 }
 
 /// What an export prints.

@@ -1,10 +1,12 @@
-//! Sheets: the tables of analyses, in each table format.
+//! Sheets: the tables of an analysis, for each output that prints tables.
 //!
-//! An [`Analysis`] is JSON by its own fields, which scripts rely on. Its sheets are text and CSV:
+//! An [`Analysis`] is JSON by its own fields, whose order and nesting scripts rely on. Each column of
+//! its tables is stated once, by a [`SheetColumn`]:
 //!
 //! ```text
-//!   column   heading, width  ─► text: numbers right-aligned, texts as long as they are
-//!            name            ─► CSV: the heading of its column
+//!   heading, width  ─► text: numbers right-aligned, texts as long as they are; Markdown
+//!   name            ─► CSV
+//!   cell            ─► what a row has in the column
 //! ```
 
 use std::borrow::Cow;
@@ -13,6 +15,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::json;
+use super::markdown;
 use crate::query::Warning;
 use crate::terminal::escape::escape;
 
@@ -30,82 +33,190 @@ pub(crate) trait Analysis: Serialize {
     }
 }
 
+/// An answer that outputs print as tables.
+pub(crate) trait Tables {
+    /// Prints it for people.
+    fn print_text(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    fn print_json(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Returns the tables. All have the same names of columns.
+    fn sheets(&self) -> Vec<Sheet<'_>>;
+
+    fn print_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        markdown::write_sheets(&self.sheets(), out)
+    }
+}
+
+/// An analysis with what the JSON of all analyses has.
+pub(crate) struct Analyzed<'a, I, A> {
+    pub(crate) inputs: &'a I,
+    pub(crate) analysis: &'a A,
+    pub(crate) warnings: &'a [Warning],
+}
+
+impl<I: Serialize, A: Analysis> Tables for Analyzed<'_, I, A> {
+    fn print_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.analysis.print(out)
+    }
+
+    fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct AnalysisJson<'p, I, A> {
+            schema: &'p str,
+            inputs: &'p I,
+            #[serde(flatten)]
+            analysis: &'p A,
+            warnings: &'p [Warning],
+        }
+        let Self { inputs, analysis, warnings } = *self;
+        json::write(&AnalysisJson { schema: A::SCHEMA, inputs, analysis, warnings }, out)
+    }
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        self.analysis.sheets()
+    }
+}
+
+/// A column of rows `R`. Text leaves it out without a heading, CSV without a name.
+pub(crate) struct SheetColumn<'a, R> {
+    head: SheetHead<'a>,
+    cell: Box<dyn Fn(R) -> SheetCell<'a> + 'a>,
+}
+
+/// What is above the cells of a column.
+#[derive(Clone, Copy)]
+pub(crate) struct SheetHead<'a> {
+    pub(super) name: Option<&'a str>,
+    pub(super) heading: Option<&'a str>,
+    /// Width of numbers; 0 for texts.
+    pub(super) width: usize,
+}
+
+impl<'a, R> SheetColumn<'a, R> {
+    /// Creates a column of numbers.
+    pub(crate) fn number(
+        name: &'a str,
+        heading: &'a str,
+        width: usize,
+        cell: impl Fn(R) -> SheetCell<'a> + 'a,
+    ) -> Self {
+        let head = SheetHead { name: Some(name), heading: Some(heading), width };
+        Self { head, cell: Box::new(cell) }
+    }
+
+    /// Creates a column of texts.
+    pub(crate) fn text(
+        name: &'a str,
+        heading: &'a str,
+        cell: impl Fn(R) -> SheetCell<'a> + 'a,
+    ) -> Self {
+        Self::number(name, heading, 0, cell)
+    }
+
+    /// Creates a column of CSV alone.
+    pub(crate) fn unshown(name: &'a str, cell: impl Fn(R) -> SheetCell<'a> + 'a) -> Self {
+        let head = SheetHead { name: Some(name), heading: None, width: 0 };
+        Self { head, cell: Box::new(cell) }
+    }
+
+    /// Creates a column of text alone.
+    pub(crate) fn shown(
+        heading: &'a str,
+        width: usize,
+        cell: impl Fn(R) -> SheetCell<'a> + 'a,
+    ) -> Self {
+        let head = SheetHead { name: None, heading: Some(heading), width };
+        Self { head, cell: Box::new(cell) }
+    }
+
+    /// Leaves the column out of text unless `is_shown`.
+    pub(crate) fn shown_if(mut self, is_shown: bool) -> Self {
+        self.head.heading = self.head.heading.filter(|_| is_shown);
+        self
+    }
+}
+
 /// A table.
 #[derive(Default)]
 pub(crate) struct Sheet<'a> {
     /// Lines above it in text.
     pub(crate) title: Vec<String>,
-    pub(crate) columns: Vec<SheetColumn<'a>>,
+    pub(crate) heads: Vec<SheetHead<'a>>,
     pub(crate) rows: Vec<SheetRow<'a>>,
-}
-
-/// A column. Text leaves it out without a heading, CSV without a name.
-#[derive(Clone, Copy)]
-pub(crate) struct SheetColumn<'a> {
-    pub(crate) name: Option<&'a str>,
-    pub(crate) heading: Option<&'a str>,
-    /// Width of numbers; 0 for texts.
-    pub(crate) width: usize,
 }
 
 #[derive(Default)]
 pub(crate) struct SheetRow<'a> {
-    pub(crate) cells: Vec<Cell<'a>>,
+    pub(crate) cells: Vec<SheetCell<'a>>,
     /// Lines below it in text.
     pub(crate) below: Vec<String>,
 }
 
 /// A cell of a sheet.
-pub(crate) enum Cell<'a> {
+pub(crate) enum SheetCell<'a> {
     Text(Cow<'a, str>),
     Whole(u64),
     Percent(f64),
-    /// A mean; text has one decimal.
-    Mean(f64),
+    /// Any other number; text has one decimal.
+    Float(f64),
     /// Unknown: `-` in text.
     Unknown,
 }
 
-impl<'a> SheetColumn<'a> {
-    /// Creates a column of numbers.
-    pub(crate) fn number(name: &'a str, heading: &'a str, width: usize) -> Self {
-        Self { name: Some(name), heading: Some(heading), width }
-    }
-
-    /// Creates a column of texts.
-    pub(crate) fn text(name: &'a str, heading: &'a str) -> Self {
-        Self::number(name, heading, 0)
-    }
-
-    /// Creates a column of CSV alone.
-    pub(crate) fn unshown(name: &'a str) -> Self {
-        Self { name: Some(name), heading: None, width: 0 }
-    }
-
-    /// Creates a column of text alone.
-    pub(crate) fn shown(heading: &'a str) -> Self {
-        Self { name: None, heading: Some(heading), width: 0 }
-    }
-}
-
-impl<'a> From<&'a str> for Cell<'a> {
+impl<'a> From<&'a str> for SheetCell<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl From<u64> for Cell<'_> {
+impl<'a> From<&'a String> for SheetCell<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for SheetCell<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<u64> for SheetCell<'_> {
     fn from(number: u64) -> Self {
         Self::Whole(number)
     }
 }
 
-impl Cell<'_> {
+impl<'a, T: Into<SheetCell<'a>>> From<Option<T>> for SheetCell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unknown, Into::into)
+    }
+}
+
+impl SheetCell<'_> {
+    /// Returns a cell with a number; unknown if there is none.
+    pub(crate) fn float(number: Option<f64>) -> Self {
+        number.filter(|number| number.is_finite()).map_or(Self::Unknown, Self::Float)
+    }
+
+    /// Returns a cell with a percentage; unknown if there is none.
+    pub(crate) fn percent(percent: Option<f64>) -> Self {
+        percent.map_or(Self::Unknown, Self::Percent)
+    }
+
     fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => escape(text),
+            _ => self.plain(),
+        }
+    }
+
+    /// Returns the text without escapes.
+    pub(super) fn plain(&self) -> Cow<'_, str> {
+        match self {
             Self::Percent(percent) => format!("{percent:.2}%").into(),
-            Self::Mean(mean) => format!("{mean:.1}").into(),
+            Self::Float(number) => format!("{number:.1}").into(),
             Self::Unknown => "-".into(),
             other => other.csv(),
         }
@@ -116,33 +227,47 @@ impl Cell<'_> {
             Self::Text(text) => text.as_ref().into(),
             Self::Whole(number) => number.to_string().into(),
             Self::Percent(percent) => format!("{percent:.2}").into(),
-            Self::Mean(mean) => mean.to_string().into(),
+            Self::Float(number) => number.to_string().into(),
             Self::Unknown => "".into(),
         }
     }
 }
 
-impl Sheet<'_> {
-    /// Iterates over the cells of a row that text shows, with their columns.
+impl<'a> Sheet<'a> {
+    /// Creates a table of these rows.
+    pub(crate) fn new<R: Copy>(
+        title: Vec<String>,
+        columns: &[SheetColumn<'a, R>],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let heads = columns.iter().map(|column| column.head).collect();
+        let rows = rows.into_iter().map(|row| SheetRow {
+            cells: columns.iter().map(|column| (column.cell)(row)).collect(),
+            below: Vec::new(),
+        });
+        Self { title, heads, rows: rows.collect() }
+    }
+
+    /// Iterates over the cells of a row that text shows, with their heads.
     fn shown<'s>(
         &'s self,
         row: &'s SheetRow<'_>,
-    ) -> impl Iterator<Item = (&'s SheetColumn<'s>, &'s Cell<'s>)> {
-        self.columns.iter().zip(&row.cells).filter(|(column, _)| column.heading.is_some())
+    ) -> impl Iterator<Item = (&'s SheetHead<'s>, &'s SheetCell<'s>)> {
+        self.heads.iter().zip(&row.cells).filter(|(head, _)| head.heading.is_some())
     }
 
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         for line in &self.title {
             writeln!(out, "{line}")?;
         }
-        let heads = self.columns.iter().filter_map(|column| Some((column.heading?, column.width)));
+        let heads = self.heads.iter().filter_map(|head| Some((head.heading?, head.width)));
         let heads: Vec<String> =
             heads.map(|(heading, width)| format!("{heading:>width$}")).collect();
         let heads = heads.join("  ");
         writeln!(out, "#{}", heads.strip_prefix(' ').unwrap_or(&heads))?;
         for row in &self.rows {
-            let cells = self.shown(row).map(|(column, cell)| {
-                let width = column.width;
+            let cells = self.shown(row).map(|(head, cell)| {
+                let width = head.width;
                 format!("{:>width$}", cell.text())
             });
             writeln!(out, "{}", cells.collect::<Vec<_>>().join("  "))?;
@@ -158,7 +283,7 @@ impl Sheet<'_> {
         for line in &self.title {
             writeln!(out, "{line}")?;
         }
-        let heads: Vec<&str> = self.columns.iter().filter_map(|column| column.heading).collect();
+        let heads: Vec<&str> = self.heads.iter().filter_map(|head| head.heading).collect();
         writeln!(out, "# {}", heads.join(separator))?;
         for row in &self.rows {
             let cells = self.shown(row).map(|(_, cell)| cell.text().replace(separator, "."));
@@ -168,35 +293,16 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes an analysis as JSON, with the parts that all have.
-pub(crate) fn write_json<A: Analysis>(
-    analysis: &A,
-    inputs: &impl Serialize,
-    warnings: &[Warning],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Whole<'p, I, A> {
-        schema: &'p str,
-        inputs: &'p I,
-        #[serde(flatten)]
-        analysis: &'p A,
-        warnings: &'p [Warning],
-    }
-    json::write(&Whole { schema: A::SCHEMA, inputs, analysis, warnings }, out)
-}
-
-/// Writes the sheets of an analysis as CSV: all rows below the names of the columns.
-pub(crate) fn write_csv<A: Analysis>(analysis: &A, out: &mut dyn Write) -> io::Result<()> {
-    let sheets = analysis.sheets();
+/// Writes sheets as CSV: all rows below the names of the columns.
+pub(crate) fn write_csv(sheets: &[Sheet<'_>], out: &mut dyn Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     if let Some(sheet) = sheets.first() {
-        csv.write_record(sheet.columns.iter().filter_map(|column| column.name))?;
+        csv.write_record(sheet.heads.iter().filter_map(|head| head.name))?;
     }
-    for sheet in &sheets {
+    for sheet in sheets {
         for row in &sheet.rows {
-            let cells = sheet.columns.iter().zip(&row.cells);
-            let named = cells.filter(|(column, _)| column.name.is_some());
+            let cells = sheet.heads.iter().zip(&row.cells);
+            let named = cells.filter(|(head, _)| head.name.is_some());
             csv.write_record(named.map(|(_, cell)| cell.csv().into_owned()))?;
         }
     }

@@ -3,11 +3,12 @@
 use std::io::Write;
 
 use anyhow::Context as _;
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
 use recrep_counts::{Aggregation, Format, Printer};
 
 use crate::cli::{self, SourcesArgs};
 use crate::engine::counts::RecordedCounts;
+use crate::exports::outputs::{self, CountStyle, Output};
 use crate::input::{Input, Keep, OpenedInput, each};
 use crate::query::{Mode, Source, Warning};
 use crate::samples::Session;
@@ -34,8 +35,11 @@ pub(crate) struct StatArgs {
     json: bool,
 
     /// Output format; JSON has a line for each interval
-    #[arg(long, value_enum, default_value = "text")]
-    format: StatFormat,
+    #[arg(
+        long, default_value = "text",
+        value_parser = cli::output_parser(|output| output.counts.is_some())
+    )]
+    format: &'static Output,
 
     #[command(flatten)]
     sources: SourcesArgs,
@@ -84,14 +88,6 @@ impl PlaceArgs {
     }
 }
 
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StatFormat {
-    Text,
-    Json,
-    Csv,
-}
-
 /// Which counts are shown, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct StatQuery {
@@ -102,11 +98,12 @@ pub(crate) struct StatQuery {
 
 pub(crate) fn query(args: StatArgs) -> Result<StatQuery, String> {
     cli::check(None, args.field_separator.as_deref())?;
-    let format = match (args.field_separator, args.json, args.format) {
-        (Some(separator), ..) => Format::Csv { separator },
-        (None, true, _) | (None, _, StatFormat::Json) => Format::Json,
-        (None, _, StatFormat::Csv) => Format::Csv { separator: ",".to_owned() },
-        (None, _, StatFormat::Text) => Format::Text { big_numbers: !args.no_big_num },
+    let output = if args.json { outputs::named("json") } else { args.format };
+    let style = CountStyle { big_numbers: !args.no_big_num };
+    let format = match (args.field_separator, output.counts) {
+        (Some(separator), _) => Format::Csv { separator },
+        (None, Some(format)) => format(style),
+        (None, None) => return Err(format!("--format {} prints no counts", output.name)),
     };
     Ok(StatQuery { sources: args.sources.sources(), by: args.places.aggregation(), format })
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::frames::{FrameTable, SortedFrames};
 use super::sides::Program;
-use super::{Cell, Entry, Picture, PictureEvent, PictureThread, TreeNode};
+use super::{Cell, Picture, PictureEntry, PictureEvent, PictureNode, PictureThread};
 use crate::callchain::Chains;
 use crate::count::merge_equal;
 use crate::profile::{Event, Profile};
@@ -41,7 +41,7 @@ pub(crate) struct PictureBuilder {
 
 /// A program of another side that has the place of the first side's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Renamed {
+pub(crate) struct RenamedProgram {
     pub(crate) command: String,
     pub(crate) shown_as: String,
 }
@@ -85,7 +85,7 @@ impl PictureBuilder {
         query: &Query,
         side: u32,
         step: u64,
-    ) -> Option<Renamed> {
+    ) -> Option<RenamedProgram> {
         let is_new = self.sides <= side as usize;
         self.sides = self.sides.max(side as usize + 1);
         let renamed = if is_new { self.matched(profile, query, side) } else { None };
@@ -117,7 +117,7 @@ impl PictureBuilder {
                 None => callers,
             };
             if let Some(event) = self.events.get_mut(event) {
-                event.entries.push(Entry { node, cell, count: sample.count });
+                event.entries.push(PictureEntry { node, cell, count: sample.count });
                 if let Some(total) = event.totals.get_mut(side as usize) {
                     total.add(sample.count);
                 }
@@ -127,7 +127,7 @@ impl PictureBuilder {
     }
 
     /// Matches the program and the modules of a new side with those of the first one.
-    fn matched(&mut self, profile: &Profile, query: &Query, side: u32) -> Option<Renamed> {
+    fn matched(&mut self, profile: &Profile, query: &Query, side: u32) -> Option<RenamedProgram> {
         let program = Program::of(profile, query);
         if side == 0 {
             self.program = program;
@@ -142,7 +142,7 @@ impl PictureBuilder {
         self.frames.take_for(&program.module, &first.module);
         let number = self.of_commands.get(&shown_as).copied()?;
         self.of_commands.insert(program.command.clone(), number);
-        Some(Renamed { command: program.command, shown_as })
+        Some(RenamedProgram { command: program.command, shown_as })
     }
 
     /// Returns the events and cells of a profile's rows.
@@ -332,7 +332,7 @@ impl PictureEvent {
 
 /// A tree in preorder, children sorted by frames.
 pub(super) struct SortedTree {
-    pub(super) nodes: Vec<TreeNode>,
+    pub(super) nodes: Vec<PictureNode>,
     /// Place of each chain, from chain 0 on, which has none.
     pub(super) places: Vec<u32>,
 }
@@ -360,7 +360,7 @@ impl SortedTree {
             if let Some(place) = places.get_mut(chain as usize) {
                 *place = small(nodes.len());
             }
-            nodes.push(TreeNode { frame, depth });
+            nodes.push(PictureNode { frame, depth });
             waiting.extend(
                 called(chain).iter().map(|(_, rest, chain)| (*chain, u32::MAX - rest, depth + 1)),
             );

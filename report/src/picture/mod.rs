@@ -19,7 +19,7 @@ mod sums;
 pub(crate) mod svg;
 mod text;
 
-pub(crate) use build::{PictureBuilder, Renamed, columns};
+pub(crate) use build::{PictureBuilder, RenamedProgram, columns};
 
 use crate::count::Count;
 
@@ -68,7 +68,7 @@ pub(crate) struct PictureModule {
 
 /// A node of the tree: a frame below its callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TreeNode {
+pub(crate) struct PictureNode {
     pub(crate) frame: u32,
     /// 1 for the outermost frame.
     pub(crate) depth: u32,
@@ -96,7 +96,7 @@ pub(crate) struct Cell {
 
 /// Samples that ended in one node of the tree, in one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct PictureEntry {
     pub(crate) node: u32,
     pub(crate) cell: u32,
     pub(crate) count: Count,
@@ -112,7 +112,7 @@ pub(crate) struct PictureEvent {
     pub(crate) lost_samples: u64,
     pub(crate) cells: Vec<Cell>,
     /// Sorted by node, then by cell.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<PictureEntry>,
     /// All samples of each side.
     pub(crate) totals: [Count; SIDES],
 }
@@ -125,7 +125,7 @@ pub(crate) struct Picture {
     /// Sorted by module, kind and name.
     pub(crate) frames: Vec<PictureFrame>,
     /// In preorder, children sorted by their frames.
-    pub(crate) nodes: Vec<TreeNode>,
+    pub(crate) nodes: Vec<PictureNode>,
     pub(crate) commands: Vec<String>,
     /// Sorted by the names of their commands.
     pub(crate) threads: Vec<PictureThread>,

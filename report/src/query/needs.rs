@@ -17,3 +17,14 @@ pub struct Needs {
     /// lines, and what distinguishes modules. It comes with `stacks`.
     pub addresses: bool,
 }
+
+impl Needs {
+    pub const NONE: Self = Self {
+        stacks: false,
+        callers: false,
+        companions: false,
+        marks: false,
+        unmapped: false,
+        addresses: false,
+    };
+}

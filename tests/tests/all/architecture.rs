@@ -31,7 +31,7 @@ const UNSAFE: [&str; 6] = [
 
 /// The code of all files in `folder`, or of the one file, with its path; without that of tests.
 #[track_caller]
-fn code_of(crate_src: &str, module: &str) -> Vec<(String, String)> {
+pub(crate) fn code_of(crate_src: &str, module: &str) -> Vec<(String, String)> {
     let below = |source: &&Source| {
         source.module.first().is_some_and(|first| first == module)
             && !source.path.ends_with("/tests.rs")

@@ -1,8 +1,11 @@
-//! One way each: what `record` states once, kept by a test.
+//! One way each: what is stated once, kept by a test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write as _;
 
 use recrep_tests::sources::{Source, sources};
+
+use crate::architecture::code_of;
 
 /// Tests stand beside the code; what they put in the place of the kernel or a machine does not.
 #[test]
@@ -39,7 +42,7 @@ fn is_test(source: &Source) -> bool {
 }
 
 /// Number of type names that a crate may use more than once: it may only fall.
-const TYPES_TWICE: [(&str, usize); 1] = [("record/src", 0)];
+const TYPES_TWICE: [(&str, usize); 2] = [("record/src", 0), ("report/src", 8)];
 
 #[test]
 fn a_type_has_a_name_of_its_own() {
@@ -101,4 +104,96 @@ fn a_flag_of_rec_is_in_three_files_at_most() {
             assert!(files.len() <= most, "--{flag} is in {files:?}");
         }
     }
+}
+
+/// Rooms of `report` that know outputs.
+const OF_OUTPUTS: [&str; 5] = ["commands", "analyses", "listings", "cli", "exports"];
+
+/// Files that list values of `--format` or choose among them by an enum of their own.
+fn registries() -> Vec<String> {
+    let rooms = OF_OUTPUTS.iter().flat_map(|room| code_of("report/src", room));
+    let is_registry = |code: &str| {
+        code.contains("static OUTPUTS")
+            || code.lines().any(|line| {
+                let name = line.trim().split_once("enum ").map_or("", |(_, rest)| rest);
+                name.split(|c: char| !c.is_alphanumeric()).next().unwrap().ends_with("Format")
+            })
+    };
+    rooms.filter(|(_, code)| is_registry(code)).map(|(path, _)| path).collect()
+}
+
+#[test]
+fn one_registry_has_all_outputs() {
+    assert_eq!(registries(), ["report/src/exports/outputs.rs"]);
+}
+
+/// What a profile must have is said by outputs, and where these have no say: pictures, gates and the
+/// branches of annotated functions.
+#[test]
+fn outputs_state_their_needs_themselves() {
+    let others = [
+        "report/src/analyses/annotate/branches.rs",
+        "report/src/analyses/diff/args.rs",
+        "report/src/analyses/diff/gates.rs",
+        "report/src/commands/picture.rs",
+    ];
+    for room in ["commands", "analyses", "listings", "cli"] {
+        for (path, code) in code_of("report/src", room) {
+            let states = code.contains("Needs {");
+            assert!(!states || others.contains(&path.as_str()), "{path}: needs are of outputs");
+        }
+    }
+}
+
+/// Prints in how many ways the programs do what one way is enough for.
+#[test]
+fn the_number_of_ways_falls() {
+    let code = |folder: &str| -> Vec<(String, String)> {
+        let files = sources(folder).into_iter().filter(|file| !file.path.ends_with("tests.rs"));
+        files.map(|file| (file.path.clone(), file.code())).collect()
+    };
+    let (report, record) = (code("report/src"), code("record/src"));
+    let naming = |files: &[(String, String)], words: &[&str]| {
+        files.iter().filter(|(_, code)| words.iter().any(|word| code.contains(word))).count()
+    };
+    let set_ups = naming(&report, &["ChainSources::new(", "FrameFinder::new("]);
+    let filters = naming(&report, &["fn takes_task(", "fn passes("]);
+    let registries = registries().len();
+    let twins = shared_lines(&report, &record);
+    let flag = naming(&record, &["max_samples"]);
+    let ways = format!(
+        "ways: {set_ups} set-ups of the pass over samples, {filters} filters, {registries} \
+         registries of outputs, {twins} lines that rec and rep share by copy, {flag} files that \
+         name --max-samples\n"
+    );
+    // The log has it also where the test passes.
+    std::io::stderr().write_all(ways.as_bytes()).unwrap();
+    let most =
+        [("set-ups", set_ups, 4), ("filters", filters, 3), ("twins", twins, 10), ("flag", flag, 6)];
+    for (what, count, most) in most {
+        assert!(count <= most, "{what}: {count}, at most {most}");
+    }
+}
+
+/// Returns the number of lines of code in runs of six and more that both have.
+fn shared_lines(one: &[(String, String)], other: &[(String, String)]) -> usize {
+    const RUN: usize = 6;
+    let lines = |files: &[(String, String)]| -> Vec<Vec<String>> {
+        let of_file = |(_, code): &(String, String)| {
+            let lines = code.lines().map(str::trim).filter(|line| line.len() > 1);
+            lines.filter(|line| !line.starts_with("use ")).map(str::to_owned).collect()
+        };
+        files.iter().map(of_file).collect()
+    };
+    let known: HashSet<Vec<String>> =
+        lines(one).iter().flat_map(|file| file.windows(RUN).map(<[String]>::to_vec)).collect();
+    let mut shared = 0;
+    for file in lines(other) {
+        let mut end = 0;
+        for (at, run) in file.windows(RUN).enumerate().filter(|(_, run)| known.contains(*run)) {
+            shared += (at + run.len()).saturating_sub(end.max(at));
+            end = at + run.len();
+        }
+    }
+    shared
 }

@@ -6,11 +6,12 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 
 use super::branches::{BranchTotals, SourceBranches};
-use super::source::SourceFiles;
-use crate::analyses::derived::{self, Format};
-use crate::code::{CodeRow, listing};
+use super::source::SourceTexts;
+use crate::analyses::derived;
+use crate::code::{CodeRow, Extent, listing};
 use crate::count::Count;
 use crate::count::metrics::share;
+use crate::exports::outputs;
 use crate::profile::Profile;
 use crate::query::{Column, Query, SortKey, Source, Warning};
 use crate::symbols::FunctionPlace;
@@ -76,7 +77,7 @@ impl AnnotatedFunction {
 }
 
 /// A function of an event, while its samples are counted.
-struct Counted {
+struct CountedFunction {
     dso: String,
     symbol: String,
     cpu_mode: String,
@@ -103,6 +104,8 @@ pub(crate) struct Limits {
     pub most: usize,
     /// Least share of the event's period, in percent.
     pub least: f64,
+    /// Instructions of each.
+    pub extent: Extent,
 }
 
 /// Annotates the functions whose names match a pattern, or all that the query's filters take, of
@@ -114,7 +117,7 @@ pub(crate) fn annotated(
     limits: Limits,
 ) -> anyhow::Result<(Profile, Vec<AnnotatedEvent>)> {
     // All formats have the CPU mode apart from the name.
-    let query = Query { needs: Format::Json.needs(), ..query.clone() };
+    let query = Query { needs: outputs::COMPANIONS, ..query.clone() };
     let columns = Column::list(COLUMNS, query.mode)?;
     let mut columns = Column::with_companions(columns, query.needs);
     columns.extend(
@@ -122,14 +125,15 @@ pub(crate) fn annotated(
     );
     let (mut profile, answered, has_branches) =
         derived::profile(&query, columns, SourceBranches::are_recorded)?;
-    let counted: Vec<(usize, String, Count, Vec<Counted>)> = table::tables(&profile, &answered)
-        .iter()
-        .enumerate()
-        .map(|(index, table)| {
-            let functions = hottest(table, pattern, limits);
-            (index, table.name.to_owned(), table.total, functions)
-        })
-        .collect();
+    let counted: Vec<(usize, String, Count, Vec<CountedFunction>)> =
+        table::tables(&profile, &answered)
+            .iter()
+            .enumerate()
+            .map(|(index, table)| {
+                let functions = hottest(table, pattern, limits);
+                (index, table.name.to_owned(), table.total, functions)
+            })
+            .collect();
     let is_any = counted.iter().any(|(.., functions)| !functions.is_empty());
     let mut branches = SourceBranches::default();
     if is_any && !has_branches.is_empty() && has_branches.iter().all(|has| *has) {
@@ -138,17 +142,18 @@ pub(crate) fn annotated(
             true => profile.warnings.push(Warning::new("unread-branches", UNREAD)),
         }
     }
-    let sources = SourceFiles::new(query.symbol_sources.symfs.clone());
-    let event = |(index, name, total, functions): (usize, String, Count, Vec<Counted>)| {
-        let functions = functions.into_par_iter().map(|one| one.annotated(&branches, &sources));
+    let sources = SourceTexts::new(query.symbol_sources.symfs.clone());
+    let event = |(index, name, total, functions): (usize, String, Count, Vec<CountedFunction>)| {
+        let functions =
+            functions.into_par_iter().map(|one| one.annotated(limits.extent, &branches, &sources));
         AnnotatedEvent { index, name, total, functions: functions.collect() }
     };
     Ok((profile, counted.into_iter().map(event).collect()))
 }
 
 /// Returns the functions of an event's table, hottest first.
-fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec<Counted> {
-    let mut all = IndexMap::<(u64, u64, u64), Vec<Counted>>::new();
+fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec<CountedFunction> {
+    let mut all = IndexMap::<(u64, u64, u64), Vec<CountedFunction>>::new();
     for row in table.rows() {
         let Some(function) = row.function_place(PLACE) else { continue };
         if !pattern.is_none_or(|pattern| is_named(row, pattern)) {
@@ -159,7 +164,7 @@ fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec
         let at = named.iter().position(|one| one.place == *function).unwrap_or_else(|| {
             let [dso, symbol, cpu_mode] =
                 [0, SYMBOL, CPU_MODE].map(|column| row.text(column).into_owned());
-            named.push(Counted {
+            named.push(CountedFunction {
                 dso,
                 symbol,
                 cpu_mode,
@@ -176,12 +181,13 @@ fn hottest(table: &EventTable<'_>, pattern: Option<&str>, limits: Limits) -> Vec
             one.by_address.entry(address).or_default().add(row.count());
         }
     }
-    let mut all: Vec<Counted> = all.into_values().flatten().collect();
+    let mut all: Vec<CountedFunction> = all.into_values().flatten().collect();
     all.sort_by(|a, b| {
         let by_count = (b.count.period, b.count.samples).cmp(&(a.count.period, a.count.samples));
         let by_name = || (&a.dso, &a.symbol).cmp(&(&b.dso, &b.symbol));
         let by_place = || {
-            let place = |one: &Counted| (one.place.module().clone(), one.place.range().start);
+            let place =
+                |one: &CountedFunction| (one.place.module().clone(), one.place.range().start);
             place(a).cmp(&place(b))
         };
         by_count.then_with(by_name).then_with(by_place)
@@ -225,9 +231,14 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern.get(at..).is_some_and(|rest| rest.iter().all(|next| *next == '*'))
 }
 
-impl Counted {
-    fn annotated(self, branches: &SourceBranches, sources: &SourceFiles) -> AnnotatedFunction {
-        let (code, rows) = match listing(&self.place, &self.by_address) {
+impl CountedFunction {
+    fn annotated(
+        self,
+        extent: Extent,
+        branches: &SourceBranches,
+        sources: &SourceTexts,
+    ) -> AnnotatedFunction {
+        let (code, rows) = match listing(&self.place, &self.by_address, extent) {
             Ok(listing) => (Ok(listing.path.to_string_lossy().into_owned()), listing.rows),
             Err(reason) => {
                 let row = |(address, count): (&u64, &Count)| CodeRow {

@@ -18,8 +18,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
-use crate::analyses::derived::{self, Format, ViewArgs};
+use crate::analyses::derived::{self, ViewArgs};
 use crate::cli::{self, Asked, Line, Refusal};
+use crate::code::Extent;
+use crate::exports::outputs::Output;
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
 
@@ -83,7 +85,7 @@ enum AnnotateColour {
 #[derive(Clone, Debug)]
 pub struct AnnotateQuery {
     query: Query,
-    format: Format,
+    output: &'static Output,
     /// Names of the functions, unless the query's filters say them: with `*` and `?`.
     pattern: Option<String>,
     limits: Limits,
@@ -106,7 +108,7 @@ pub(crate) fn asked(line: &Line) -> Result<Asked<AnnotateQuery>, Refusal> {
 /// Returns a message if options contradict one another.
 pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
     let AnnotateArgs { mut symbol, mut view, percent_limit, full, colour } = args;
-    let (format, limit, are_named) = (view.format(), view.limit, view.names_functions());
+    let (output, limit, are_named) = (view.output(), view.limit, view.names_functions());
     let is_file = |symbol: &mut String| are_named || is_recording(Path::new(symbol));
     cli::check(percent_limit, None)?;
     let first = symbol.take_if(is_file);
@@ -116,12 +118,13 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
     }
     let mut query = view.query(Mode::Samples)?;
     cli::refuse([(
-        full && format != Format::Text,
+        full && !output.is_text(),
         "--full is for text: JSON and CSV have all instructions",
     )])?;
     let is_named = symbol.is_some() || query.filters.by_symbol();
     let most = limit.unwrap_or(if is_named { usize::MAX } else { HOTTEST });
-    let limits = Limits { most, least: percent_limit.unwrap_or(0.0) };
+    let (least, extent) = (percent_limit.unwrap_or(0.0), Extent::All);
+    let limits = Limits { most, least, extent };
     let (mut pattern, names) = (None, &mut query.filters.symbols);
     match symbol {
         Some(symbol) if symbol.contains(['*', '?']) => pattern = Some(symbol),
@@ -133,7 +136,7 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
         AnnotateColour::Always => Colour::Always,
         AnnotateColour::Never => Colour::Never,
     };
-    Ok(AnnotateQuery { query, format, pattern, limits, full, colour, is_file_first })
+    Ok(AnnotateQuery { query, output, pattern, limits, full, colour, is_file_first })
 }
 
 /// Returns whether the file at a path begins as a recording does; `-` is standard input.
@@ -147,7 +150,7 @@ fn is_recording(path: &Path) -> bool {
 
 /// Annotates functions, and returns warnings.
 pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let AnnotateQuery { query, format, pattern, limits, .. } = asked;
+    let AnnotateQuery { query, output, pattern, limits, .. } = asked;
     let (profile, events) = annotated(query, pattern.as_deref(), *limits)?;
     let screen = Screen::of(&io::stdout(), asked.colour);
     let full_paths = query.symbol_sources.source_paths;
@@ -165,7 +168,7 @@ pub(crate) fn run(asked: &AnnotateQuery, out: &mut impl Write) -> anyhow::Result
         };
         warnings.push(Warning::new(Warning::NO_MATCH, message));
     }
-    derived::print(*format, &profile.inputs, &analysis, &warnings, out)
+    derived::print(output, &profile.inputs, &analysis, &warnings, out)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::branches::BranchTotals;
 use super::functions::{AnnotatedEvent, AnnotatedFunction, AnnotatedRow};
 use super::text::{self, TextOptions};
 use crate::count::metrics::{rounded, share};
-use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 
 /// The answer of `rep annotate`.
 pub(super) struct AnnotateAnalysis {
@@ -18,7 +18,7 @@ pub(super) struct AnnotateAnalysis {
 }
 
 #[derive(Serialize)]
-struct EventOut<'a> {
+struct AnnotatedEventOut<'a> {
     index: usize,
     name: &'a str,
     samples: u64,
@@ -43,11 +43,11 @@ struct FunctionOut<'a> {
     /// Reason why there is no code.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
-    rows: Vec<RowOut<'a>>,
+    rows: Vec<InstructionOut<'a>>,
 }
 
 #[derive(Serialize)]
-struct RowOut<'a> {
+struct InstructionOut<'a> {
     address: String,
     text: &'a str,
     samples: u64,
@@ -82,7 +82,7 @@ struct BranchesOut {
 
 impl<'a> FunctionOut<'a> {
     fn of(function: &'a AnnotatedFunction, event: &AnnotatedEvent) -> Self {
-        let rows = function.with_sources().map(|(annotated, source)| RowOut {
+        let rows = function.with_sources().map(|(annotated, source)| InstructionOut {
             address: format!("{:#x}", annotated.row.address),
             text: &annotated.row.text,
             samples: annotated.row.count.samples,
@@ -139,7 +139,7 @@ impl Serialize for EventsOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_seq(Some(self.0.len()))?;
         for event in self.0 {
-            all.serialize_element(&EventOut {
+            all.serialize_element(&AnnotatedEventOut {
                 index: event.index,
                 name: &event.name,
                 samples: event.total.samples,
@@ -155,31 +155,15 @@ impl Analysis for AnnotateAnalysis {
     const SCHEMA: &'static str = "recrep-annotate/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
-        let names = [
-            "event",
-            "dso",
-            "symbol",
-            "cpumode",
-            "address",
-            "samples",
-            "period",
-            "percent",
-            "text",
-            "source",
-            "inlined",
-            "jump",
-            "branches",
-            "mispredict_percent",
-            "mean_cycles",
-        ];
+        let columns = columns();
         let mut rows = Vec::new();
         for event in &self.events {
             for function in &event.functions {
-                rows.extend(function.rows.iter().map(|row| sheet_row(event, function, row)));
+                let of_function = |row| RowOfFunction { event, function, row };
+                rows.extend(function.rows.iter().map(of_function));
             }
         }
-        let columns = names.map(SheetColumn::unshown).into();
-        vec![Sheet { title: Vec::new(), columns, rows }]
+        vec![Sheet::new(Vec::new(), &columns, rows)]
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -187,31 +171,48 @@ impl Analysis for AnnotateAnalysis {
     }
 }
 
-fn sheet_row<'a>(
+/// A row of CSV.
+#[derive(Clone, Copy)]
+struct RowOfFunction<'a> {
     event: &'a AnnotatedEvent,
     function: &'a AnnotatedFunction,
-    annotated: &'a AnnotatedRow,
-) -> SheetRow<'a> {
-    let row = &annotated.row;
-    let source = row.source.as_ref().map(|(file, line)| format!("{file}:{line}"));
-    let jump = row.jump.and_then(|number| function.rows.get(number));
-    let branches = annotated.branches;
-    let cells = vec![
-        event.name.as_str().into(),
-        function.dso.as_str().into(),
-        function.symbol.as_str().into(),
-        function.cpu_mode.as_str().into(),
-        Cell::Text(format!("{:#x}", row.address).into()),
-        row.count.samples.into(),
-        row.count.period.into(),
-        Cell::Percent(function.percent(annotated)),
-        row.text.as_str().into(),
-        source.map_or(Cell::Unknown, |source| Cell::Text(source.into())),
-        Cell::Text(row.inlined.join(";").into()),
-        jump.map_or(Cell::Unknown, |to| Cell::Text(format!("{:#x}", to.row.address).into())),
-        branches.map_or(Cell::Unknown, |totals| totals.count.into()),
-        branches.and_then(BranchTotals::mispredict_percent).map_or(Cell::Unknown, Cell::Percent),
-        branches.and_then(BranchTotals::mean_cycles).map_or(Cell::Unknown, Cell::Mean),
-    ];
-    SheetRow { cells, below: Vec::new() }
+    row: &'a AnnotatedRow,
+}
+
+type RowColumn<'a> = SheetColumn<'a, RowOfFunction<'a>>;
+
+impl RowOfFunction<'_> {
+    /// Returns the address that it jumps to.
+    fn target(self) -> Option<String> {
+        let to = self.function.rows.get(self.row.row.jump?)?;
+        Some(format!("{:#x}", to.row.address))
+    }
+
+    fn source(self) -> Option<String> {
+        self.row.row.source.as_ref().map(|(file, line)| format!("{file}:{line}"))
+    }
+}
+
+fn columns<'a>() -> [RowColumn<'a>; 15] {
+    [
+        RowColumn::unshown("event", |of| (&of.event.name).into()),
+        RowColumn::unshown("dso", |of| (&of.function.dso).into()),
+        RowColumn::unshown("symbol", |of| (&of.function.symbol).into()),
+        RowColumn::unshown("cpumode", |of| (&of.function.cpu_mode).into()),
+        RowColumn::unshown("address", |of| format!("{:#x}", of.row.row.address).into()),
+        RowColumn::unshown("samples", |of| of.row.row.count.samples.into()),
+        RowColumn::unshown("period", |of| of.row.row.count.period.into()),
+        RowColumn::unshown("percent", |of| SheetCell::Percent(of.function.percent(of.row))),
+        RowColumn::unshown("text", |of| (&of.row.row.text).into()),
+        RowColumn::unshown("source", |of| of.source().into()),
+        RowColumn::unshown("inlined", |of| of.row.row.inlined.join(";").into()),
+        RowColumn::unshown("jump", |of| of.target().into()),
+        RowColumn::unshown("branches", |of| of.row.branches.map(|totals| totals.count).into()),
+        RowColumn::unshown("mispredict_percent", |of| {
+            SheetCell::percent(of.row.branches.and_then(BranchTotals::mispredict_percent))
+        }),
+        RowColumn::unshown("mean_cycles", |of| {
+            SheetCell::float(of.row.branches.and_then(BranchTotals::mean_cycles))
+        }),
+    ]
 }

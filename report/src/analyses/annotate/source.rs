@@ -11,13 +11,13 @@ type Lines = Option<Arc<[String]>>;
 
 /// Source files that were read.
 #[derive(Debug, Default)]
-pub(super) struct SourceFiles {
+pub(super) struct SourceTexts {
     /// Directory below which they are, in place of `/`.
     root: Option<PathBuf>,
     known: Mutex<HashMap<String, Lines>>,
 }
 
-impl SourceFiles {
+impl SourceTexts {
     /// Size of the largest file that is read: people write no larger ones.
     const MAX: u64 = 16 << 20;
 
@@ -59,12 +59,12 @@ mod tests {
     fn lines_of_files_below_a_root() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("x.c"), "int x;\n\n\treturn\tx;\n").unwrap();
-        let files = SourceFiles::new(Some(dir.path().to_owned()));
+        let files = SourceTexts::new(Some(dir.path().to_owned()));
         assert_eq!(files.line("/x.c", 1).as_deref(), Some("int x;"));
         assert_eq!(files.line("/x.c", 3).as_deref(), Some("return x;"));
         for (file, line) in [("/x.c", 0), ("/x.c", 2), ("/x.c", 9), ("/y.c", 1), ("x.c", 1)] {
             assert_eq!(files.line(file, line), None);
         }
-        assert_eq!(SourceFiles::new(None).line("/dev/null", 1), None);
+        assert_eq!(SourceTexts::new(None).line("/dev/null", 1), None);
     }
 }

@@ -15,15 +15,15 @@ mod bolt;
 use std::fmt;
 use std::io::{self, Write};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Parser, ValueEnum as _};
+use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::analyses::derived::{self, Format, ViewArgs, ViewQuery};
+use crate::analyses::derived::{self, ViewArgs, ViewQuery};
 use crate::cli;
 use crate::count::metrics::{rounded, share};
-use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::exports::outputs;
+use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::query::word_text::is_mispredicted;
 use crate::query::{Column, Mode, Query, Warning};
 use crate::table::{self, EventTable, Row};
@@ -31,7 +31,10 @@ use crate::table::{self, EventTable, Row};
 /// Show code paths, from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
 #[command(name = "rep branches", version, long_about = None, args_override_self = true)]
-#[command(mut_arg("format", |arg| arg.value_parser(parser()).help(FORMATS)))]
+#[command(mut_arg("format", |arg| {
+    arg.value_parser(cli::output_parser(|output| output.tables.is_some() || output.paths.is_some()))
+        .help(FORMATS)
+}))]
 pub(crate) struct BranchesArgs {
     #[command(flatten)]
     view: ViewArgs,
@@ -39,24 +42,16 @@ pub(crate) struct BranchesArgs {
 
 const FORMATS: &str = "Output format; `bolt` is a pre-aggregated profile for BOLT";
 
-/// Returns the parser of `--format`: here there is one more.
-fn parser() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["text", "json", "csv", "bolt"]).map(|name| match &*name {
-        "bolt" => Format::Bolt,
-        name => Format::from_str(name, false).unwrap_or_default(),
-    })
-}
-
 pub(crate) fn query(args: BranchesArgs) -> Result<ViewQuery, String> {
-    let (format, json, limit) = (args.view.format(), args.view.json, args.view.limit);
-    let bolt = args.view.is_bolt();
+    let (output, json, limit) = (args.view.output(), args.view.json, args.view.limit);
+    let bolt = args.view.is_of_paths();
     let query = args.view.query(Mode::Branches)?;
     cli::refuse([
         (bolt && limit.is_some(), "--limit does not work with --format bolt"),
         (bolt && json, "--json does not work with --format bolt"),
         (bolt && query.filters.by_symbol(), "--symbol does not work with --format bolt"),
     ])?;
-    Ok(ViewQuery { query, format })
+    Ok(ViewQuery { query, output })
 }
 
 #[derive(Serialize)]
@@ -68,12 +63,12 @@ struct BranchAnalysis {
 }
 
 pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let ViewQuery { query, format } = asked;
-    if *format == Format::Bolt {
+    let ViewQuery { query, output } = asked;
+    if output.paths.is_some() {
         return bolt::run(query, out);
     }
     // Text has the CPU modes too.
-    let needs = Format::Json.needs();
+    let needs = outputs::COMPANIONS;
     let of_edges = Query { needs, ..query.clone() };
     let columns = Column::with_companions(Column::list(COLUMNS, Mode::Branches)?, needs);
     let (profile, by_edge, _) = derived::profile(&of_edges, columns.clone(), |_| ())?;
@@ -87,55 +82,80 @@ pub(crate) fn run(asked: &ViewQuery, out: &mut impl Write) -> anyhow::Result<Vec
     edges.truncate(most);
     ranges.truncate(most);
     let answer = BranchAnalysis { branches, edges, loops, ranges };
-    derived::print(*format, &profile.inputs, &answer, &profile.warnings, out)
+    derived::print(output, &profile.inputs, &answer, &profile.warnings, out)
 }
 
-/// Columns of the tables; of ranges, text has only some.
-fn columns(heading: &str, all: bool) -> Vec<SheetColumn<'_>> {
-    let number = |name, heading, width| {
-        if all { SheetColumn::number(name, heading, width) } else { SheetColumn::unshown(name) }
-    };
-    let ends = [
-        "from_address",
-        "from_dso",
-        "from_symbol",
-        "from_cpumode",
-        "to_address",
-        "to_dso",
-        "to_symbol",
-        "to_cpumode",
-    ];
-    let numbers = [
-        SheetColumn::unshown("table"),
-        SheetColumn::number("count", "Count", 10),
-        number("percent", "Share", 7),
-        number("mispredict_percent", "Mispredicted", 12),
-        number("mean_cycles", "Cycles", 6),
-    ];
-    let ends = ends.map(SheetColumn::unshown);
-    numbers.into_iter().chain([SheetColumn::shown(heading)]).chain(ends).collect()
+/// A row of a table: an edge or a range.
+#[derive(Clone, Copy)]
+struct PathRow<'a> {
+    table: &'static str,
+    from: &'a BranchEnd,
+    to: &'a BranchEnd,
+    count: u64,
+    /// The edge, and its share of all branches.
+    edge: Option<(&'a Edge, f64)>,
+}
+
+type RowColumn<'a> = SheetColumn<'a, PathRow<'a>>;
+
+/// Returns the columns of text and CSV; of ranges, text has only some.
+fn columns<'a>(of_ranges: bool) -> Vec<RowColumn<'a>> {
+    let (heading, arrow) = if of_ranges { ("From … To", "…") } else { ("From → To", "→") };
+    vec![
+        RowColumn::unshown("table", |row| row.table.into()),
+        RowColumn::number("count", "Count", 10, |row| row.count.into()),
+        RowColumn::number("percent", "Share", 7, |row| {
+            SheetCell::percent(row.edge.map(|(_, share)| share))
+        })
+        .shown_if(!of_ranges),
+        RowColumn::number("mispredict_percent", "Mispredicted", 12, |row| {
+            SheetCell::percent(row.edge.and_then(|(edge, _)| edge.mispredict_percent))
+        })
+        .shown_if(!of_ranges),
+        RowColumn::number("mean_cycles", "Cycles", 6, |row| {
+            SheetCell::float(row.edge.and_then(|(edge, _)| edge.mean_cycles))
+        })
+        .shown_if(!of_ranges),
+        RowColumn::shown(heading, 0, move |row| format!("{} {arrow} {}", row.from, row.to).into()),
+        RowColumn::unshown("from_address", |row| (&row.from.address).into()),
+        RowColumn::unshown("from_dso", |row| (&row.from.dso).into()),
+        RowColumn::unshown("from_symbol", |row| (&row.from.symbol).into()),
+        RowColumn::unshown("from_cpumode", |row| (&row.from.cpumode).into()),
+        RowColumn::unshown("to_address", |row| (&row.to.address).into()),
+        RowColumn::unshown("to_dso", |row| (&row.to.dso).into()),
+        RowColumn::unshown("to_symbol", |row| (&row.to.symbol).into()),
+        RowColumn::unshown("to_cpumode", |row| (&row.to.cpumode).into()),
+    ]
 }
 
 impl Analysis for BranchAnalysis {
     const SCHEMA: &'static str = "recrep-branches/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
+        let columns_of_edges = columns(false);
         let mut sheets = Vec::new();
         for (table, what, edges) in
             [("edges", "Edges", &self.edges), ("loops", "Loops", &self.loops)]
         {
-            sheets.push(Sheet {
-                title: vec![format!("# {what}, of {} branches", self.branches), "#".into()],
-                columns: columns("From → To", true),
-                rows: edges.iter().map(|edge| edge.sheet_row(table, self.branches)).collect(),
+            let title = format!("# {what}, of {} branches", self.branches);
+            let rows = edges.iter().map(|edge| PathRow {
+                table,
+                from: &edge.from,
+                to: &edge.to,
+                count: edge.count,
+                edge: Some((edge, rounded(share(edge.count, self.branches)))),
             });
+            sheets.push(Sheet::new(vec![title, "#".into()], &columns_of_edges, rows));
         }
         let title = "# Fall-throughs: code from the target of a branch to the next branch";
-        sheets.push(Sheet {
-            title: vec![title.into(), "#".into()],
-            columns: columns("From … To", false),
-            rows: self.ranges.iter().map(Range::sheet_row).collect(),
+        let rows = self.ranges.iter().map(|range| PathRow {
+            table: "fall_throughs",
+            from: &range.start,
+            to: &range.end,
+            count: range.count,
+            edge: None,
         });
+        sheets.push(Sheet::new(vec![title.into(), "#".into()], &columns(true), rows));
         sheets
     }
 
@@ -147,42 +167,6 @@ impl Analysis for BranchAnalysis {
             sheet.print(out)?;
         }
         Ok(())
-    }
-}
-
-/// Returns a row of numbers and two ends.
-fn sheet_row<'a>(
-    table: &'a str,
-    numbers: [Cell<'a>; 4],
-    arrow: &str,
-    [from, to]: [&'a BranchEnd; 2],
-) -> SheetRow<'a> {
-    let ends = format!("{from} {arrow} {to}");
-    let mut cells = vec![table.into()];
-    cells.extend(numbers);
-    cells.push(Cell::Text(ends.into()));
-    for BranchEnd { address, dso, symbol, cpumode, .. } in [from, to] {
-        cells.extend([address, dso, symbol, cpumode].map(|text| Cell::from(text.as_str())));
-    }
-    SheetRow { cells, below: Vec::new() }
-}
-
-impl Range {
-    fn sheet_row(&self) -> SheetRow<'_> {
-        let numbers = [self.count.into(), Cell::Unknown, Cell::Unknown, Cell::Unknown];
-        sheet_row("fall_throughs", numbers, "…", [&self.start, &self.end])
-    }
-}
-
-impl Edge {
-    fn sheet_row<'a>(&'a self, table: &'a str, branches: u64) -> SheetRow<'a> {
-        let numbers = [
-            self.count.into(),
-            Cell::Percent(rounded(share(self.count, branches))),
-            self.mispredict_percent.map_or(Cell::Unknown, Cell::Percent),
-            self.mean_cycles.map_or(Cell::Unknown, Cell::Mean),
-        ];
-        sheet_row(table, numbers, "→", [&self.from, &self.to])
     }
 }
 

@@ -56,22 +56,22 @@ impl Serialize for Details {
     }
 }
 
-/// Serializes the numbers that are given of each cache line and each offset.
-pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(counted(stats))
-}
+type OfStats = fn(&Stats) -> u64;
 
-/// Returns the numbers that are given of each cache line and each offset, with their names.
-pub(super) fn counted(stats: &Stats) -> [(&'static str, u64); 7] {
-    [
-        ("samples", stats.records),
-        ("loads", stats.load),
-        ("stores", stats.store),
-        ("local_hitm", stats.lcl_hitm),
-        ("remote_hitm", stats.rmt_hitm),
-        ("local_peer", stats.lcl_peer),
-        ("remote_peer", stats.rmt_peer),
-    ]
+/// The numbers of each cache line and each offset, with their names.
+pub(super) const COUNTED: [(&str, OfStats); 7] = [
+    ("samples", |stats| stats.records),
+    ("loads", |stats| stats.load),
+    ("stores", |stats| stats.store),
+    ("local_hitm", |stats| stats.lcl_hitm),
+    ("remote_hitm", |stats| stats.rmt_hitm),
+    ("local_peer", |stats| stats.lcl_peer),
+    ("remote_peer", |stats| stats.rmt_peer),
+];
+
+/// Serializes the numbers of a cache line or an offset.
+pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(COUNTED.map(|(name, number)| (name, number(stats))))
 }
 
 /// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and

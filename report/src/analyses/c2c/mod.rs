@@ -19,12 +19,12 @@ use serde::Serialize;
 pub use args::{C2cQuery, query};
 
 use crate::analyses::derived;
-use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::query::Warning;
 use crate::table;
 use crate::terminal::escape::escape;
 use args::Display;
-use lines::{Details, SharedLine};
+use lines::{COUNTED, Details, Offset, SharedLine};
 use stats::Stats;
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ pub(crate) fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let listed = if asked.stats { &[] } else { &lines[..] };
     let answer = C2cAnalysis { counts: stats, stats, shared_lines, shared, lines: listed, asked };
-    derived::print(asked.view.format(), &profile.inputs, &answer, &profile.warnings, out)
+    derived::print(asked.view.output(), &profile.inputs, &answer, &profile.warnings, out)
 }
 
 impl Analysis for C2cAnalysis<'_> {
@@ -63,26 +63,26 @@ impl Analysis for C2cAnalysis<'_> {
         if self.asked.stats {
             return vec![self.statistics()];
         }
-        let details = self.asked.coalesce.iter().map(|detail| detail.names().0);
-        let names = ["line", "dso", "cpumode", "mapping", "offset", "code_cpumode"];
-        let names = names.into_iter().chain(details);
-        let numbers = lines::counted(&Stats::default()).map(|(name, _)| name);
-        let columns = names.chain(numbers).map(SheetColumn::unshown).collect();
+        let mut columns = vec![
+            OffsetColumn::unshown("line", |of| (&of.line.line).into()),
+            OffsetColumn::unshown("dso", |of| (&of.line.dso).into()),
+            OffsetColumn::unshown("cpumode", |of| detail_cell(&of.line.companions, "cpumode")),
+            OffsetColumn::unshown("mapping", |of| detail_cell(&of.line.companions, "mapping")),
+            OffsetColumn::unshown("offset", |of| (&of.at.offset).into()),
+            OffsetColumn::unshown("code_cpumode", |of| detail_cell(&of.at.detail, "cpumode")),
+        ];
+        for detail in &self.asked.coalesce {
+            let name = detail.names().0;
+            columns.push(OffsetColumn::unshown(name, move |of| detail_cell(&of.at.detail, name)));
+        }
+        for (name, number) in COUNTED {
+            columns.push(OffsetColumn::unshown(name, move |of| number(&of.at.stats).into()));
+        }
         let mut rows = Vec::new();
         for line in self.lines {
-            for at in &line.offsets {
-                let mut cells = vec![line.line.as_str().into(), line.dso.as_str().into()];
-                cells
-                    .extend(["cpumode", "mapping"].map(|name| detail_cell(&line.companions, name)));
-                cells.push(at.offset.as_str().into());
-                cells.push(detail_cell(&at.detail, "cpumode"));
-                let details = self.asked.coalesce.iter();
-                cells.extend(details.map(|detail| detail_cell(&at.detail, detail.names().0)));
-                cells.extend(lines::counted(&at.stats).map(|(_, number)| Cell::Whole(number)));
-                rows.push(SheetRow { cells, below: Vec::new() });
-            }
+            rows.extend(line.offsets.iter().map(|at| OffsetOfLine { line, at }));
         }
-        vec![Sheet { title: Vec::new(), columns, rows }]
+        vec![Sheet::new(Vec::new(), &columns, rows)]
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -97,21 +97,41 @@ impl Analysis for C2cAnalysis<'_> {
 impl C2cAnalysis<'_> {
     /// Returns the numbers of `--stats`: of all accesses, and of those to shared lines.
     fn statistics(&self) -> Sheet<'_> {
-        let columns = ["accesses", "statistic", "count"].map(SheetColumn::unshown).to_vec();
+        let columns = [
+            StatisticColumn::unshown("accesses", |of| of.accesses.into()),
+            StatisticColumn::unshown("statistic", |of| of.name.into()),
+            StatisticColumn::unshown("count", |of| of.count.into()),
+        ];
         let mut rows = Vec::new();
         for (accesses, stats) in [("all", &self.stats), ("shared", &self.shared)] {
-            rows.extend(stats.labelled().map(|(name, count)| SheetRow {
-                cells: vec![accesses.into(), name.into(), count.into()],
-                below: Vec::new(),
-            }));
+            rows.extend(stats.labelled().map(|(name, count)| Statistic { accesses, name, count }));
         }
-        Sheet { title: Vec::new(), columns, rows }
+        Sheet::new(Vec::new(), &columns, rows)
     }
 }
 
-fn detail_cell<'d>(details: &'d Details, name: &str) -> Cell<'d> {
+/// A row of CSV: the accesses to an offset of a line.
+#[derive(Clone, Copy)]
+struct OffsetOfLine<'a> {
+    line: &'a SharedLine,
+    at: &'a Offset,
+}
+
+type OffsetColumn<'a> = SheetColumn<'a, OffsetOfLine<'a>>;
+
+/// A row of CSV with `--stats`.
+#[derive(Clone, Copy)]
+struct Statistic {
+    accesses: &'static str,
+    name: &'static str,
+    count: u64,
+}
+
+type StatisticColumn<'a> = SheetColumn<'a, Statistic>;
+
+fn detail_cell<'d>(details: &'d Details, name: &str) -> SheetCell<'d> {
     let found = details.0.iter().find(|(known, _)| *known == name);
-    found.map_or(Cell::Unknown, |(_, text)| text.as_str().into())
+    found.map_or(SheetCell::Unknown, |(_, text)| text.as_str().into())
 }
 
 fn print(

@@ -10,6 +10,7 @@ use super::gate_keys::add_columns;
 use super::rows::add_module;
 use crate::cli::{self, FilterArgs, GateArgs, Gates, PagerArgs, SymbolArgs};
 use crate::compare::{Normalize, Options};
+use crate::exports::outputs::{self, Output};
 use crate::query::{
     ChainOptions, Column, Mode, Needs, Query, SortKey, Source, TimeSteps, is_named, times,
 };
@@ -72,8 +73,11 @@ pub(crate) struct DiffArgs {
     ///
     /// folded: a line for each callchain, with its sums on both sides. For CI: markdown for the
     /// summary of a job, github for annotations, junit for the rules as test cases
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: DiffFormat,
+    #[arg(
+        long, default_value = "text", help_heading = "Output",
+        value_parser = cli::output_parser(|output| output.comparison.is_some())
+    )]
+    format: &'static Output,
 
     /// Same as --format json
     #[arg(long, help_heading = "Output")]
@@ -133,20 +137,6 @@ struct StatisticsArgs {
     allow_different: bool,
 }
 
-/// Output format of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(crate) enum DiffFormat {
-    #[default]
-    Text,
-    Json,
-    Csv,
-    Folded,
-    Markdown,
-    Github,
-    Junit,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum DiffColour {
     Auto,
@@ -168,7 +158,7 @@ pub(crate) struct DiffQuery {
     pub(super) options: Options,
     pub(super) allow_different: bool,
     pub(super) limit: Option<usize>,
-    pub(super) format: DiffFormat,
+    pub(super) output: &'static Output,
     pub(super) colour: Colour,
     pub(super) gates: Gates,
 }
@@ -178,6 +168,11 @@ impl DiffQuery {
     pub(super) fn takes(&self, event: &str) -> bool {
         let asked = self.query.filters.events.as_ref();
         asked.is_none_or(|all| all.iter().any(|wanted| is_named(event, wanted)))
+    }
+
+    /// Returns whether rows are printed as folded stacks.
+    pub(super) fn is_folded(&self) -> bool {
+        self.output.comparison.is_some_and(|printer| printer.needs.stacks)
     }
 
     /// Returns what a row is.
@@ -251,7 +246,9 @@ fn sides(args: &DiffArgs) -> Result<[Vec<Source>; 2], String> {
 
 pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
     let [base, new] = sides(&args)?;
-    let format = if args.json { DiffFormat::Json } else { args.format };
+    let output = if args.json { outputs::named("json") } else { args.format };
+    let needs = output.comparison.map_or(Needs::NONE, |printer| printer.needs);
+    let is_folded = needs.stacks;
     let by_stack = args.sort.trim() == "stack";
     cli::refuse([
         (
@@ -259,27 +256,27 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
             "--sort stack compares whole callchains, which have no callers",
         ),
         (
-            format == DiffFormat::Folded
-                && (args.children || !by_stack && args.sort != "dso,symbol"),
+            is_folded && (args.children || !by_stack && args.sort != "dso,symbol"),
             "--format folded prints whole callchains: leave --sort and --children out",
         ),
     ])?;
-    let stacks = by_stack || format == DiffFormat::Folded;
+    let stacks = by_stack || is_folded;
     let mode = Mode::Samples;
-    let keys = match (format, by_stack) {
-        (DiffFormat::Folded, _) => Column::list("comm", mode),
+    let keys = match (is_folded, by_stack) {
+        (true, _) => Column::list("comm", mode),
         (_, true) => Ok(Vec::new()),
         _ => Column::list(&args.sort, mode),
     };
-    let needs = Needs { companions: true, stacks, unmapped: !stacks, ..Needs::default() };
+    let needs = Needs { stacks, unmapped: needs.unmapped && !stacks, ..needs };
     let mut columns =
         Column::with_companions(keys.map_err(|error| format!("--sort: {error}"))?, needs);
     let shown = columns.len();
     let gates = args.gates.gates()?;
-    if format == DiffFormat::Junit && !gates.is_asked() {
-        return Err(
-            "--format junit prints what became of rules: give some (--fail-if, --rules)".into()
-        );
+    if output.is_of_rules && !gates.is_asked() {
+        return Err(format!(
+            "--format {} prints what became of rules: give some (--fail-if, --rules)",
+            output.name
+        ));
     }
     let StatisticsArgs { level, min_impact, resolve, normalize, allow_different } = args.statistics;
     let default = Options::default();
@@ -324,7 +321,7 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
         options,
         allow_different,
         limit: args.limit,
-        format,
+        output,
         colour: match args.colour {
             DiffColour::Auto => Colour::Auto,
             DiffColour::Always => Colour::Always,

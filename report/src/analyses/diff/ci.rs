@@ -12,7 +12,7 @@ use super::numbers::{interval, percent, share, short_interval, signed};
 use super::words;
 use crate::compare::RowChange;
 use crate::compare::rules::{GateReport, RuleOutcome};
-use crate::exports::markdown::code;
+use crate::exports::markdown::{code, escape_marks};
 
 /// Most rows of a table that are not marked.
 const UNMARKED: usize = 10;
@@ -24,11 +24,17 @@ pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Resu
             writeln!(out)?;
         }
         let comparison = &event.comparison;
-        let (word, sentence) = (words::verdict(comparison.verdict), words::sentence(event, answer));
+        let (word, text) = (words::verdict(comparison.verdict), words::sentence(event, answer));
         let mode = words::mode(comparison);
-        writeln!(out, "**{word}** ({}) {} {}", code(&event.name), plain(&sentence), plain(&mode))?;
+        writeln!(
+            out,
+            "**{word}** ({}) {} {}",
+            code(&event.name),
+            escape_marks(&text),
+            escape_marks(&mode)
+        )?;
         if let Some(order) = words::order(comparison) {
-            writeln!(out, "\n{}", plain(&order))?;
+            writeln!(out, "\n{}", escape_marks(&order))?;
         }
         writeln!(out, "\n| impact | change | interval | base | new | {} |  |", event.noun)?;
         writeln!(out, "| ---: | ---: | ---: | ---: | ---: | --- | --- |")?;
@@ -50,7 +56,7 @@ pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Resu
         writeln!(out, "| {} | {word} |", code(&judgement.rule.text))?;
     }
     for doubt in &gates.doubts {
-        writeln!(out, "\n**cannot be trusted**: {}", plain(doubt))?;
+        writeln!(out, "\n**cannot be trusted**: {}", escape_marks(doubt))?;
     }
     Ok(())
 }
@@ -72,24 +78,12 @@ fn markdown_row(event: &ComparedEvent, row: &RowChange, out: &mut dyn Write) -> 
         interval(row.change.low, row.change.high),
         share(row.base_share),
         share(row.new_share),
-        plain(&words::cause(event, row.row)),
+        escape_marks(&words::cause(event, row.row)),
     )
 }
 
 fn bold(text: &str) -> String {
     format!("**{text}**")
-}
-
-/// Returns a sentence without what Markdown would take for marks.
-fn plain(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for next in text.chars() {
-        if "\\`*_[]<>|".contains(next) {
-            shown.push('\\');
-        }
-        shown.push(next);
-    }
-    shown
 }
 
 /// Prints annotations: errors for what fails the job, warnings for what does not, a notice for each
@@ -206,7 +200,7 @@ mod tests {
 
     #[test]
     fn marks_of_other_languages_are_texts() {
-        assert_eq!(plain("a_b <c> 5 %"), r"a\_b \<c\> 5 %");
+        assert_eq!(escape_marks("a_b <c> 5 %"), r"a\_b \<c\> 5 %");
         let mut out = Vec::new();
         annotate(&mut out, "error", "self(a::b) > 5%", "50 %\nof it").unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -1,4 +1,4 @@
-//! The comparison as JSON, schema `recrep-diff/1`, and as CSV.
+//! The comparison as JSON, schema `recrep-diff/1`.
 
 use std::io::{self, Write};
 
@@ -147,13 +147,13 @@ fn unresolved(event: &ComparedEvent) -> Vec<KeyOut<'_>> {
 }
 
 /// Returns the rows that are printed, in order.
-fn listed<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> Vec<&'e RowChange> {
+pub(super) fn listed<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> Vec<&'e RowChange> {
     let mut rows = event.listed();
     rows.truncate(answer.asked.limit.unwrap_or(usize::MAX));
     rows
 }
 
-fn samples(event: &ComparedEvent, row: usize) -> [u64; 2] {
+pub(super) fn samples(event: &ComparedEvent, row: usize) -> [u64; 2] {
     event.samples.get(row).copied().unwrap_or_default()
 }
 
@@ -243,60 +243,4 @@ pub(super) fn print(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<
         warnings: &answer.warnings,
     };
     write_json(&whole, out)
-}
-
-/// Formats a number for CSV; empty if there is none.
-fn number(number: Option<f64>) -> String {
-    number.filter(|number| number.is_finite()).map_or_else(String::new, |number| number.to_string())
-}
-
-/// Prints a line for each row of each event.
-pub(super) fn print_csv(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<()> {
-    const NUMBERS: [&str; 14] = [
-        "status",
-        "significant",
-        "base_samples",
-        "base_share",
-        "new_samples",
-        "new_share",
-        "relative",
-        "low",
-        "high",
-        "p",
-        "adjusted_p",
-        "impact",
-        "resolution",
-        "beyond",
-    ];
-    let mut csv = csv::Writer::from_writer(out);
-    let columns = answer.events.first().map_or(&[][..], |event| event.columns.as_slice());
-    let heads = ["event"].into_iter().chain(columns.iter().map(String::as_str)).chain(NUMBERS);
-    csv.write_record(heads)?;
-    for event in &answer.events {
-        for row in listed(event, answer) {
-            let [base, new] = samples(event, row.row);
-            let change = row.change;
-            let numbers = [
-                row.status.word().to_owned(),
-                row.marked.to_string(),
-                base.to_string(),
-                number(Some(row.base_share * 100.0)),
-                new.to_string(),
-                number(Some(row.new_share * 100.0)),
-                number(change.relative),
-                number(change.low),
-                number(change.high),
-                number(Some(change.p)),
-                number(row.adjusted_p),
-                number(Some(row.impact)),
-                number(Some(row.resolution)),
-                number(row.beyond),
-            ];
-            let cells = event.rows.get(row.row).map_or(&[][..], |row| row.cells.as_slice());
-            let name = [event.name.as_str()].into_iter();
-            let cells = name.chain(cells.iter().map(String::as_str));
-            csv.write_record(cells.chain(numbers.iter().map(String::as_str)))?;
-        }
-    }
-    csv.flush()
 }

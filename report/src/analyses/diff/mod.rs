@@ -7,7 +7,7 @@
 //!   causes  callchains of marked rows: callees that changed, time that moved
 //!   answer  recordings, a comparison for each event, warnings
 //!   gates   what rules ask about (gate_keys: columns) ─► compare's GateReport (gate_text: as text, JSON)
-//!   text, json, folded, ci   output: text (words: its sentences), JSON and CSV, folded stacks,
+//!   text, json, sheet, folded, ci   output: text (words: its sentences), JSON, CSV, folded stacks,
 //!           Markdown, annotations, test cases
 //! ```
 
@@ -23,23 +23,26 @@ mod json;
 mod numbers;
 mod rows;
 mod runs;
+mod sheet;
 mod stacks;
 mod text;
 mod words;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
 use answer::DiffAnswer;
 pub(crate) use args::DiffArgs;
-use args::{DiffFormat, DiffQuery};
+use args::DiffQuery;
 pub(crate) use gates::of_profile as gates_of_profile;
 
 use crate::cli::outcome::{GATE, end, failed, output, refused, say, warn, written};
 use crate::cli::{Asked, Line};
 use crate::compare::rules::GateReport;
+use crate::exports::outputs::ComparedSides;
+use crate::exports::sheet::{Sheet, Tables};
 use crate::input::retry_if_changed;
 use crate::terminal::escape::escape;
 use crate::terminal::parts::CANNOT_WRITE;
@@ -64,29 +67,55 @@ pub(crate) fn main(line: &Line) -> ExitCode {
 
 fn print(answer: &DiffAnswer<'_>, asked: &Asked<DiffQuery>) -> anyhow::Result<ExitCode> {
     warn(&answer.warnings);
-    let screen = Screen::of(&io::stdout(), asked.query.colour);
     let mut out = output(asked.no_pager);
-    let printed = match asked.query.format {
-        DiffFormat::Text => text::print(answer, screen, &mut out),
-        DiffFormat::Json => json::print(answer, &mut out),
-        DiffFormat::Csv => json::print_csv(answer, &mut out),
-        DiffFormat::Folded => folded::print(answer, &mut out),
-        DiffFormat::Markdown => ci::markdown(answer, &mut out),
-        DiffFormat::Github => ci::github(answer, &mut out),
-        DiffFormat::Junit => match &answer.gates {
-            Some(gates) => ci::junit(gates, asked.query.gates.is_strict, &mut out),
-            None => Ok(()),
-        },
+    let printed = match asked.query.output.comparison {
+        Some(printer) => (printer.write)(answer, &mut out),
+        None => Ok(()),
     };
     printed.and(end(out)).context(CANNOT_WRITE)?;
     Ok(match &answer.gates {
-        Some(report) => tell_gates(report, asked.query.gates.is_strict),
+        Some(report) => report_gates(report, asked.query.gates.is_strict),
         None => written(Ok(())),
     })
 }
 
+impl Tables for DiffAnswer<'_> {
+    fn print_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        text::print(self, Screen::of(&io::stdout(), self.asked.colour), out)
+    }
+
+    fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        json::print(self, out)
+    }
+
+    fn sheets(&self) -> Vec<Sheet<'_>> {
+        vec![sheet::rows(self)]
+    }
+
+    fn print_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        ci::markdown(self, out)
+    }
+}
+
+impl ComparedSides for DiffAnswer<'_> {
+    fn print_folded(&self, out: &mut dyn Write) -> io::Result<()> {
+        folded::print(self, out)
+    }
+
+    fn print_github(&self, out: &mut dyn Write) -> io::Result<()> {
+        ci::github(self, out)
+    }
+
+    fn print_junit(&self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.gates {
+            Some(gates) => ci::junit(gates, self.asked.gates.is_strict, out),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Says what became of the rules, and returns the exit status.
-pub(crate) fn tell_gates(report: &GateReport<'_>, is_strict: bool) -> ExitCode {
+pub(crate) fn report_gates(report: &GateReport<'_>, is_strict: bool) -> ExitCode {
     for line in gate_text::lines(report, is_strict) {
         say(&format!("rep: {}", escape(&line)));
     }

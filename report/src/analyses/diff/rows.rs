@@ -164,6 +164,7 @@ struct SideName {
     rest: String,
 }
 
+#[derive(PartialEq)]
 enum SideCode {
     /// As the file spells it.
     Function(String),
@@ -392,7 +393,13 @@ impl Grouping<'_> {
             });
         }
         let are_modules_one = all.iter().all(|name| module_key(&name.module) == module);
+        let mut before = None;
         for name in all {
+            // Most rows have one name on both sides.
+            let this = (&name.code, &name.module, &name.texts);
+            if before.replace(this) == Some(this) {
+                continue;
+            }
             let (whole, alias) = match &name.code {
                 Some(SideCode::Function(function)) => {
                     (demangled_fully(function.as_bytes()).into_owned(), Some(function.as_str()))

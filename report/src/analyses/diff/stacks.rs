@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::args::{DiffFormat, DiffQuery};
+use super::args::DiffQuery;
 use super::rows::{DiffEvent, Grouped, Grouping, RowLabels};
 use crate::compare::matching::{function_text, module_key};
 use crate::compare::{RunValues, Sides, Unit};
@@ -27,7 +27,7 @@ pub(super) fn rows(grouping: &Grouping<'_>, event: &DiffEvent, asked: &DiffQuery
     let of_values = sums.values().map(|runs| split(runs, &sides)).collect();
     let mut texts: Vec<String> = sums.into_keys().collect();
     let mut of_sides: Vec<[u64; 2]> = samples.values().map(|runs| split(runs, &sides)).collect();
-    if asked.format != DiffFormat::Folded {
+    if !asked.is_folded() {
         let small = sides.small_rows(asked.options.min_impact / 2.0);
         (texts, of_sides) = joined(&mut sides, &small, texts, &of_sides);
     }

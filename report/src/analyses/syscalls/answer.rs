@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::callers::Caller;
 use super::calls::{Calls, CallsKey, FoundCalls, OneSided};
 use super::{SortBy, SplitBy, SyscallsQuery};
-use crate::exports::sheet::{Analysis, Cell, Sheet, SheetColumn, SheetRow};
+use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::terminal::escape::escape;
 
 #[derive(Serialize)]
@@ -214,69 +214,74 @@ impl CallGroup {
     }
 }
 
-/// Returns nanoseconds in a longer unit, with three decimals.
-fn in_units(nanoseconds: f64, unit: f64) -> Cell<'static> {
-    Cell::Text(format!("{:.3}", nanoseconds / unit).into())
+/// A row, and the group that it is in.
+#[derive(Clone, Copy)]
+struct RowInGroup<'a> {
+    group: &'a CallGroup,
+    row: &'a SyscallRow,
 }
 
-impl SyscallRow {
-    /// Returns the cells of both text and CSV.
-    #[expect(clippy::cast_precision_loss, reason = "a few decimal places are shown")]
-    fn sheet_row<'a>(&'a self, group: &'a CallGroup) -> SheetRow<'a> {
-        const MICROSECOND: f64 = 1e3;
-        const MILLISECOND: f64 = 1e6;
-        let named = |name: &'a Option<String>| name.as_deref().map_or(Cell::Unknown, Cell::from);
-        let latency = |of: fn(CallLatency) -> u64| self.latency_ns.map(of);
-        let [min, p50, p95, p99, max] = [
-            latency(|l| l.min),
-            latency(|l| l.p50),
-            latency(|l| l.p95),
-            latency(|l| l.p99),
-            latency(|l| l.max),
-        ];
-        let mean = self.latency_ns.map(|latency| latency.mean);
-        let whole = |number: Option<u64>| number.map_or(Cell::Unknown, Cell::from);
-        let short = |number: Option<f64>| {
-            number.map_or(Cell::Unknown, |number| in_units(number, MICROSECOND))
-        };
-        let of_whole = |number: Option<u64>| short(number.map(|number| number as f64));
-        let errors: Vec<String> = self.errors.iter().map(ErrorCount::text).collect();
-        let cells = vec![
-            named(&group.process),
-            named(&group.thread),
-            self.calls.into(),
-            self.failed.into(),
-            in_units(self.total_ns as f64, MILLISECOND),
-            of_whole(min),
-            short(mean),
-            of_whole(p50),
-            of_whole(p95),
-            of_whole(p99),
-            of_whole(max),
-            self.untimed.into(),
-            self.total_ns.into(),
-            whole(min),
-            mean.map_or(Cell::Unknown, Cell::Mean),
-            whole(p50),
-            whole(p95),
-            whole(p99),
-            whole(max),
-            self.unfinished.into(),
-            self.key.syscall.as_str().into(),
-            self.number
-                .and_then(|number| u64::try_from(number).ok())
-                .map_or(Cell::Unknown, Cell::from),
-            Cell::Text(errors.join(" ").into()),
-            named(&self.key.caller),
-            named(&self.key.dso),
-        ];
-        let below = if errors.is_empty() {
-            Vec::new()
-        } else {
-            vec![format!("{:>17}  {}", "", errors.join(" "))]
-        };
-        SheetRow { cells, below }
+type RowColumn<'a> = SheetColumn<'a, RowInGroup<'a>>;
+
+impl<'a> RowInGroup<'a> {
+    fn nanoseconds(self, of: fn(CallLatency) -> u64) -> SheetCell<'a> {
+        self.row.latency_ns.map(of).into()
     }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few decimal places are shown")]
+    fn microseconds(self, of: fn(CallLatency) -> u64) -> SheetCell<'a> {
+        in_units(self.row.latency_ns.map(|latency| of(latency) as f64), 1e3)
+    }
+
+    fn errors(self) -> String {
+        let errors: Vec<String> = self.row.errors.iter().map(ErrorCount::text).collect();
+        errors.join(" ")
+    }
+}
+
+/// Returns nanoseconds in a longer unit, with three decimals.
+fn in_units(nanoseconds: Option<f64>, unit: f64) -> SheetCell<'static> {
+    nanoseconds.map(|nanoseconds| format!("{:.3}", nanoseconds / unit)).into()
+}
+
+/// Returns the columns of text and CSV.
+#[expect(clippy::cast_precision_loss, reason = "a few decimal places are shown")]
+fn columns<'a>(by: &[SplitBy]) -> Vec<RowColumn<'a>> {
+    let has_callers = by.contains(&SplitBy::Caller);
+    vec![
+        RowColumn::unshown("process", |of| of.group.process.as_ref().into()),
+        RowColumn::unshown("thread", |of| of.group.thread.as_ref().into()),
+        RowColumn::number("calls", "Calls", 9, |of| of.row.calls.into()),
+        RowColumn::number("failed", "Errors", 7, |of| of.row.failed.into()),
+        RowColumn::shown("Total ms", 12, |of| in_units(Some(of.row.total_ns as f64), 1e6)),
+        RowColumn::shown("Min us", 10, |of| of.microseconds(|latency| latency.min)),
+        RowColumn::shown("Mean us", 10, |of| {
+            in_units(of.row.latency_ns.map(|latency| latency.mean), 1e3)
+        }),
+        RowColumn::shown("p50 us", 10, |of| of.microseconds(|latency| latency.p50)),
+        RowColumn::shown("p95 us", 10, |of| of.microseconds(|latency| latency.p95)),
+        RowColumn::shown("p99 us", 10, |of| of.microseconds(|latency| latency.p99)),
+        RowColumn::shown("Max us", 12, |of| of.microseconds(|latency| latency.max)),
+        RowColumn::unshown("untimed", |of| of.row.untimed.into()),
+        RowColumn::unshown("total_ns", |of| of.row.total_ns.into()),
+        RowColumn::unshown("min_ns", |of| of.nanoseconds(|latency| latency.min)),
+        RowColumn::unshown("mean_ns", |of| {
+            SheetCell::float(of.row.latency_ns.map(|latency| latency.mean))
+        }),
+        RowColumn::unshown("p50_ns", |of| of.nanoseconds(|latency| latency.p50)),
+        RowColumn::unshown("p95_ns", |of| of.nanoseconds(|latency| latency.p95)),
+        RowColumn::unshown("p99_ns", |of| of.nanoseconds(|latency| latency.p99)),
+        RowColumn::unshown("max_ns", |of| of.nanoseconds(|latency| latency.max)),
+        RowColumn::unshown("unfinished", |of| of.row.unfinished.into()),
+        RowColumn::text("syscall", "System call", |of| (&of.row.key.syscall).into()),
+        RowColumn::unshown("number", |of| {
+            of.row.number.and_then(|number| u64::try_from(number).ok()).into()
+        }),
+        RowColumn::unshown("errors", |of| of.errors().into()),
+        RowColumn::text("caller", "Caller", |of| of.row.key.caller.as_ref().into())
+            .shown_if(has_callers),
+        RowColumn::text("dso", "Module", |of| of.row.key.dso.as_ref().into()).shown_if(has_callers),
+    ]
 }
 
 impl ErrorCount {
@@ -293,45 +298,21 @@ impl Analysis for SyscallsAnalysis {
     const SCHEMA: &'static str = "recrep-syscalls/1";
 
     fn sheets(&self) -> Vec<Sheet<'_>> {
-        let shown = |heading, width| SheetColumn { name: None, heading: Some(heading), width };
-        let mut columns = vec![SheetColumn::unshown("process"), SheetColumn::unshown("thread")];
-        columns.extend([
-            SheetColumn::number("calls", "Calls", 9),
-            SheetColumn::number("failed", "Errors", 7),
-            shown("Total ms", 12),
-            shown("Min us", 10),
-            shown("Mean us", 10),
-            shown("p50 us", 10),
-            shown("p95 us", 10),
-            shown("p99 us", 10),
-            shown("Max us", 12),
-        ]);
-        let exact = [
-            "untimed",
-            "total_ns",
-            "min_ns",
-            "mean_ns",
-            "p50_ns",
-            "p95_ns",
-            "p99_ns",
-            "max_ns",
-            "unfinished",
-        ];
-        columns.extend(exact.map(SheetColumn::unshown));
-        columns.push(SheetColumn::text("syscall", "System call"));
-        columns.extend(["number", "errors"].map(SheetColumn::unshown));
-        if self.by.contains(&SplitBy::Caller) {
-            columns.push(SheetColumn::text("caller", "Caller"));
-            columns.push(SheetColumn::text("dso", "Module"));
-        } else {
-            columns.extend(["caller", "dso"].map(SheetColumn::unshown));
+        let columns = columns(&self.by);
+        let mut sheets = Vec::with_capacity(self.groups.len());
+        for (index, group) in self.groups.iter().enumerate() {
+            let title = group.title((index == 0).then_some(self.one_sided));
+            let rows = group.rows.iter().map(|row| RowInGroup { group, row });
+            let mut sheet = Sheet::new(title, &columns, rows.clone());
+            for (shown, row) in sheet.rows.iter_mut().zip(rows) {
+                let errors = row.errors();
+                if !errors.is_empty() {
+                    shown.below.push(format!("{:>17}  {errors}", ""));
+                }
+            }
+            sheets.push(sheet);
         }
-        let sheets = self.groups.iter().enumerate().map(|(index, group)| Sheet {
-            title: group.title((index == 0).then_some(self.one_sided)),
-            columns: columns.clone(),
-            rows: group.rows.iter().map(|row| row.sheet_row(group)).collect(),
-        });
-        sheets.collect()
+        sheets
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -349,7 +330,7 @@ impl Analysis for SyscallsAnalysis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyses::derived::Format;
+    use crate::exports::outputs;
     use crate::query::Query;
 
     #[test]
@@ -365,8 +346,8 @@ mod tests {
             found.calls.insert(key, calls);
         }
         let query = Query { limit: Some(1), ..Query::default() };
-        let (by, sort, format) = (Vec::new(), SortBy::Total, Format::Text);
-        let answer = SyscallsAnalysis::of(found, &SyscallsQuery { query, by, sort, format });
+        let (by, sort, output) = (Vec::new(), SortBy::Total, outputs::named("text"));
+        let answer = SyscallsAnalysis::of(found, &SyscallsQuery { query, by, sort, output });
         let mut text = Vec::new();
         answer.print(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

@@ -24,10 +24,11 @@ use serde::Serialize;
 
 use self::answer::SyscallsAnalysis;
 use self::calls::{FoundCalls, OneSided};
-use crate::analyses::derived::{self, Format};
-use crate::cli::{SourcesArgs, SymbolArgs, TaskFilterArgs};
+use crate::analyses::derived;
+use crate::cli::{self, SourcesArgs, SymbolArgs, TaskFilterArgs};
 use crate::engine::described::summary;
 use crate::engine::unmatched::{self, RecordedSamples};
+use crate::exports::outputs::Output;
 use crate::input::{Input, Keep, OpenedInput, each, retry_if_changed};
 use crate::profile::InputSummary;
 use crate::query::{FilterValues, Filters, Mode, Query, Warning};
@@ -63,8 +64,8 @@ pub(crate) struct SyscallsArgs {
     limit: Option<usize>,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[arg(long, default_value = "text", value_parser = cli::tables_parser())]
+    format: &'static Output,
 
     #[command(flatten)]
     sources: SourcesArgs,
@@ -111,11 +112,11 @@ pub(crate) struct SyscallsQuery {
     query: Query,
     by: Vec<SplitBy>,
     sort: SortBy,
-    format: Format,
+    output: &'static Output,
 }
 
 pub(crate) fn query(args: SyscallsArgs) -> Result<SyscallsQuery, String> {
-    let format = if args.json { Format::Json } else { args.format };
+    let output = derived::output(args.json, args.format);
     let mut by = args.by;
     if args.per_thread {
         by.push(SplitBy::Thread);
@@ -128,7 +129,7 @@ pub(crate) fn query(args: SyscallsArgs) -> Result<SyscallsQuery, String> {
         symbol_sources: args.symbols.options(true)?,
         ..Query::default()
     };
-    Ok(SyscallsQuery { query, by, sort: args.sort, format })
+    Ok(SyscallsQuery { query, by, sort: args.sort, output })
 }
 
 pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
@@ -168,7 +169,7 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
     warnings.extend(found.warnings.iter().cloned());
     warnings.extend(lost(&inputs, found.one_sided));
     let answer = SyscallsAnalysis::of(found, asked);
-    derived::print(asked.format, &inputs, &answer, &warnings, out)
+    derived::print(asked.output, &inputs, &answer, &warnings, out)
 }
 
 /// The calls of one input.

@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use keys::{FunctionKey, function_key};
 pub(crate) use keys::{function_text, module_key};
@@ -63,11 +64,11 @@ pub(crate) struct Matched {
 /// order of names does not matter.
 pub(crate) fn matched(base: &[RowName<'_>], new: &[RowName<'_>]) -> Vec<Matched> {
     let same_files = same_files(base, new);
+    let functions = function_keys(base, new);
     let mut groups: BTreeMap<Group<'_>, [Vec<NamedEntry<'_>>; 2]> = BTreeMap::new();
     for (side, names) in [base, new].into_iter().enumerate() {
-        // Demangling takes most of the time.
-        let keys: Vec<_> = names.par_iter().map(|name| keyed(name, &same_files)).collect();
-        for (number, (name, (group, key))) in names.iter().zip(keys).enumerate() {
+        for (number, name) in names.iter().enumerate() {
+            let (group, key) = keyed(name, &same_files, &functions);
             let sides = groups.entry(group).or_default();
             let entry = NamedEntry { name: *name, number, numbers: key.numbers, shown: key.shown };
             sides.get_mut(side).into_iter().for_each(|entries| entries.push(entry.clone()));
@@ -82,13 +83,28 @@ pub(crate) fn matched(base: &[RowName<'_>], new: &[RowName<'_>]) -> Vec<Matched>
     join_moved(rows)
 }
 
+/// Returns the keys of all functions. Demangling takes most of the time of matching, and most names are
+/// on both sides.
+fn function_keys<'n>(base: &[RowName<'n>], new: &[RowName<'n>]) -> FxHashMap<&'n str, FunctionKey> {
+    let names = base.iter().chain(new).filter_map(|name| match name.code {
+        CodeName::Function(function) => Some(function),
+        _ => None,
+    });
+    let distinct: FxHashSet<&str> = names.collect();
+    distinct.into_par_iter().map(|name| (name, function_key(name))).collect()
+}
+
 /// Returns the group of a name, and the key of its function.
-fn keyed<'n>(name: &RowName<'n>, same_files: &BTreeSet<Cow<'n, str>>) -> (Group<'n>, FunctionKey) {
+fn keyed<'n>(
+    name: &RowName<'n>,
+    same_files: &BTreeSet<Cow<'n, str>>,
+    functions: &FxHashMap<&'n str, FunctionKey>,
+) -> (Group<'n>, FunctionKey) {
     let module = module_key(name.module);
     let (code, key) = match name.code {
         CodeName::Any => (CodeKey::Any, FunctionKey::default()),
         CodeName::Function(function) => {
-            let mut key = function_key(function);
+            let mut key = functions.get(function).cloned().unwrap_or_default();
             (CodeKey::Function(std::mem::take(&mut key.text)), key)
         }
         CodeName::Address(address) if same_files.contains(&module) => {

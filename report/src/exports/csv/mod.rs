@@ -20,10 +20,6 @@ use crate::terminal::parts::in_parts;
 pub(super) struct Csv;
 
 impl Export for Csv {
-    fn name(&self) -> &'static str {
-        "csv"
-    }
-
     fn needs(&self) -> Needs {
         Needs { companions: true, unmapped: true, ..Needs::default() }
     }

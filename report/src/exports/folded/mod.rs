@@ -29,10 +29,6 @@ use crate::terminal::parts::in_parts;
 pub(super) struct Folded;
 
 impl Export for Folded {
-    fn name(&self) -> &'static str {
-        "folded"
-    }
-
     fn needs(&self) -> Needs {
         Needs { stacks: true, ..Needs::default() }
     }

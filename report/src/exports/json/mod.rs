@@ -20,10 +20,6 @@ use crate::table::{self, EventTable, Row};
 pub(super) struct Json;
 
 impl Export for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
     fn needs(&self) -> Needs {
         Needs { companions: true, unmapped: true, ..Needs::default() }
     }
@@ -83,7 +79,7 @@ struct ThreadCountOut<'p> {
 /// Row of the group table, with the counts of all events.
 #[derive(Serialize)]
 struct GroupOut<'p> {
-    key: Key<'p>,
+    key: JsonKey<'p>,
     #[serde(flatten)]
     inferred: Inferred,
     events: Vec<Counts>,
@@ -97,7 +93,7 @@ struct JsonRows<'p> {
 
 #[derive(Serialize)]
 struct RowOut<'p> {
-    key: Key<'p>,
+    key: JsonKey<'p>,
     #[serde(flatten)]
     inferred: Inferred,
     #[serde(flatten)]
@@ -112,13 +108,13 @@ struct RowOut<'p> {
 type Inferred = BTreeMap<&'static str, bool>;
 
 /// Cells by column name, as typed by the user and in that order.
-struct Key<'p> {
+struct JsonKey<'p> {
     names: &'p [Column],
     texts: Vec<Cow<'p, str>>,
     mangled: Vec<(&'static str, String)>,
 }
 
-impl Serialize for Key<'_> {
+impl Serialize for JsonKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let cells = self.names.iter().map(|column| column.typed.as_str()).zip(&self.texts);
         let mangled = self.mangled.iter().map(|(name, text)| (*name, Cow::Borrowed(text.as_str())));
@@ -149,7 +145,7 @@ impl<'p> Serialize for JsonRows<'p> {
         let rows = self.table.iter().flat_map(|table| table.rows());
         serializer.collect_seq(rows.map(|row| {
             RowOut {
-                key: Key {
+                key: JsonKey {
                     names: &self.query.columns,
                     texts: row.texts().collect(),
                     mangled: mangled(row, self.query),
@@ -196,7 +192,7 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
             let events = members.iter().zip(&tables).map(|(Metrics { count, .. }, table)| {
                 Counts::of(*count, share(count.period, table.total.period))
             });
-            let key = Key { names: &query.columns, mangled: mangled(first, query), texts };
+            let key = JsonKey { names: &query.columns, mangled: mangled(first, query), texts };
             GroupOut { key, inferred: inferred(first, query), events: events.collect() }
         });
         rows.collect()

@@ -12,16 +12,13 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::export::{Answer, Export};
+use super::sheet::{Sheet, SheetCell};
 use crate::query::{Needs, TableColumn};
 use crate::table::{self, EventTable, Row};
 
 pub(super) struct Markdown;
 
 impl Export for Markdown {
-    fn name(&self) -> &'static str {
-        "markdown"
-    }
-
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -81,6 +78,61 @@ fn write_row(
         }
     }
     writeln!(out)
+}
+
+/// Writes a table for each sheet: the columns of its text, else all that have names.
+pub(super) fn write_sheets(sheets: &[Sheet<'_>], out: &mut dyn Write) -> io::Result<()> {
+    for (number, sheet) in sheets.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        for line in sheet.title.iter().map(|line| line.trim_start_matches(['#', ' '])) {
+            if !line.is_empty() {
+                writeln!(out, "{}\n", escape_marks(line))?;
+            }
+        }
+        write_sheet(sheet, out)?;
+    }
+    Ok(())
+}
+
+fn write_sheet(sheet: &Sheet<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let has_headings = sheet.heads.iter().any(|head| head.heading.is_some());
+    let names: Vec<Option<&str>> = match has_headings {
+        true => sheet.heads.iter().map(|head| head.heading).collect(),
+        false => sheet.heads.iter().map(|head| head.name).collect(),
+    };
+    let (mut head, mut rule) = (String::from("|"), String::from("|"));
+    for (column, name) in sheet.heads.iter().zip(&names) {
+        let Some(name) = name else { continue };
+        head.push_str(&format!(" {} |", plain(name)));
+        rule.push_str(if column.width > 0 { " ---: |" } else { " --- |" });
+    }
+    writeln!(out, "{head}\n{rule}")?;
+    for row in &sheet.rows {
+        write!(out, "|")?;
+        for (_, cell) in names.iter().zip(&row.cells).filter(|(name, _)| name.is_some()) {
+            match cell {
+                SheetCell::Text(text) => write!(out, " {} |", code(text))?,
+                SheetCell::Unknown => write!(out, "  |")?,
+                number => write!(out, " {} |", number.plain())?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Returns a sentence without what Markdown would take for marks.
+pub(crate) fn escape_marks(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for next in text.chars() {
+        if "\\`*_[]<>|".contains(next) {
+            shown.push('\\');
+        }
+        shown.push(next);
+    }
+    shown
 }
 
 /// Returns a text of a heading, without what Markdown would take for marks.

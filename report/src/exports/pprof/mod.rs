@@ -21,38 +21,52 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::frames::{CodePlace, Frames};
 use self::mappings::Mappings;
+use super::export::FileExport;
 use crate::callchain::RowId;
 use crate::count::Count;
+use crate::engine::facts::RecordingFacts;
 use crate::pprof::{self, EventFacts, Facts, PprofLabel, ValueType};
 use crate::profile::Profile;
 use crate::query::word_text::cpu_number;
-use crate::query::{Column, Query, SortKey};
+use crate::query::{Column, FrameKey, Needs, Query, SortKey};
 use crate::table::RowTexts;
 
-/// Returns the columns that a profile needs besides its labels: the CPU mode of the function, which
-/// is a label of samples whose mode does not follow from their address.
-pub(crate) fn columns() -> [Column; 2] {
-    let column = |typed: &str, key| Column { typed: typed.into(), key };
-    [column(UNLABELLED, SortKey::Symbol), column("cpumode", SortKey::CpuMode)]
-}
+pub(super) struct Pprof;
 
 /// Name of a column that is no label.
 const UNLABELLED: &str = "";
 
-/// Writes the profile of one input, with the facts about its recording, which began at `began`
-/// (nanoseconds since 1970).
-pub(crate) fn write(
-    (profile, query): (&Profile, &Query),
-    facts: &Facts,
-    began: Option<u64>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let bytes =
-        ProfileBuilder { profile, query, texts: StringTable::default() }.profile(facts, began);
-    // Without a time, so that equal profiles are equal files.
-    let mut packed = GzBuilder::new().mtime(0).write(out, Compression::default());
-    packed.write_all(&bytes.encode_to_vec())?;
-    packed.finish()?.flush()
+impl FileExport for Pprof {
+    fn extension(&self) -> &'static str {
+        "pb.gz"
+    }
+
+    fn complete(&self, query: &mut Query) {
+        query.needs = Needs { stacks: true, addresses: true, ..Needs::NONE };
+        query.chains.key = FrameKey::Address;
+        query.chains.most = Some(usize::MAX);
+        query.symbol_sources.source_paths = true;
+        // The CPU mode of the function is a label of samples whose mode does not follow from their
+        // address.
+        for (typed, key) in [(UNLABELLED, SortKey::Symbol), ("cpumode", SortKey::CpuMode)] {
+            query.columns.push(Column { typed: typed.into(), key });
+        }
+    }
+
+    fn write(
+        &self,
+        profile: &Profile,
+        query: &Query,
+        facts: &RecordingFacts,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let builder = ProfileBuilder { profile, query, texts: StringTable::default() };
+        let message = builder.profile(&facts.facts, facts.began);
+        // Without a time, so that equal profiles are equal files.
+        let mut packed = GzBuilder::new().mtime(0).write(out, Compression::default());
+        packed.write_all(&message.encode_to_vec())?;
+        packed.finish()?.flush()
+    }
 }
 
 /// Texts of a profile; number 0 is the empty one.

@@ -17,10 +17,6 @@ use crate::query::{Inspection, Needs};
 pub(super) struct TextReport;
 
 impl Export for TextReport {
-    fn name(&self) -> &'static str {
-        "text"
-    }
-
     fn needs(&self) -> Needs {
         Needs { callers: true, marks: true, ..Needs::default() }
     }

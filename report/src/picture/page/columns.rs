@@ -227,7 +227,7 @@ impl PictureEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::{Cell, Entry, FrameKind, PictureFrame, PictureThread, TreeNode};
+    use crate::picture::{Cell, FrameKind, PictureEntry, PictureFrame, PictureNode, PictureThread};
 
     fn count(samples: u64, period: u64) -> Count {
         Count { samples, period }
@@ -236,8 +236,8 @@ mod tests {
     /// main -> { f -> g, h } of a thread, and f of another one at an unknown CPU.
     fn picture() -> Picture {
         let frame = |name: &str, module, kind| PictureFrame { module, kind, name: name.into() };
-        let node = |frame, depth| TreeNode { frame, depth };
-        let entry = |node, cell, count| Entry { node, cell, count };
+        let node = |frame, depth| PictureNode { frame, depth };
+        let entry = |node, cell, count| PictureEntry { node, cell, count };
         Picture {
             frames: vec![
                 frame("[callers unknown]", 0, FrameKind::Cut),

@@ -99,7 +99,7 @@ pub(crate) struct PageView {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Meta<'p> {
+pub(super) struct PageMeta<'p> {
     format: u32,
     title: &'p str,
     sides: &'p [SideFacts],
@@ -140,7 +140,7 @@ struct MetaEvent<'p> {
     unit_weight: u64,
 }
 
-impl<'p> Meta<'p> {
+impl<'p> PageMeta<'p> {
     pub(super) fn of(picture: &'p Picture, facts: &'p PageFacts, cut: Option<CutStacks>) -> Self {
         let events = picture.events.iter().map(|event| {
             let (quantum, unit_weight) = match event.weights() {

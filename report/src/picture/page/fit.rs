@@ -112,17 +112,17 @@ impl Picture {
 mod tests {
     use super::*;
     use crate::count::Count;
-    use crate::picture::{Cell, Entry, PictureEvent, PictureThread, TreeNode};
+    use crate::picture::{Cell, PictureEntry, PictureEvent, PictureNode, PictureThread};
 
     #[test]
     fn rare_stacks_end_in_a_frame_of_their_own() {
         let frame = |name: &str| PictureFrame { name: name.into(), ..PictureFrame::default() };
         // Behind those of the kind of programs' code.
         let rare = PictureFrame::rare_stacks();
-        let node = |frame, depth| TreeNode { frame, depth };
+        let node = |frame, depth| PictureNode { frame, depth };
         let entry = |node, samples| {
             let count = Count { samples, period: samples };
-            Entry { node, cell: 0, count }
+            PictureEntry { node, cell: 0, count }
         };
         // a -> { a -> { b, c } , b -> c }
         let picture = Picture {

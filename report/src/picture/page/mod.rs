@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use self::columns::{PackedColumn, PageColumn, packed};
-use self::facts::Meta;
+use self::facts::PageMeta;
 pub(crate) use self::facts::{
     PageBroken, PageCode, PageFacts, PageInstruction, PageView, PageWarning, SideFacts, SideFile,
 };
@@ -71,7 +71,7 @@ pub(crate) fn write(picture: Picture, facts: &PageFacts, out: &mut dyn Write) ->
     }
     let taken = code.iter().map(|column| column.text.len()).sum();
     let Fitted { picture, mut columns, cut } = fitted(picture, taken)?;
-    let meta = serde_json::to_vec(&Meta::of(&picture, facts, cut))?;
+    let meta = serde_json::to_vec(&PageMeta::of(&picture, facts, cut))?;
     columns.extend(packed(&[PageColumn { name: "meta".into(), bytes: meta }])?);
     columns.extend(code);
     let blocks = columns.iter().map(|PackedColumn { name, text }| {

@@ -19,7 +19,7 @@ pub(super) enum BoxKind {
     Cut,
 }
 
-/// Subject of a box.
+/// BoxSubject of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum BoxSubject {
     All,
@@ -60,7 +60,7 @@ pub(super) struct FlameBox {
 
 /// What is drawn.
 #[derive(Clone, Copy)]
-pub(super) struct Layout<'p> {
+pub(super) struct FlameLayout<'p> {
     pub(super) picture: &'p Picture,
     pub(super) event: &'p PictureEvent,
     /// The side whose values are widths.
@@ -75,19 +75,19 @@ pub(super) struct Layout<'p> {
 
 /// Samples of one command that end in one node.
 #[derive(Clone, Copy)]
-struct Item {
+struct FlameItem {
     node: u32,
     command: u32,
     sums: BoxSums,
 }
 
 /// A box, and what stands on it.
-struct Open<T> {
+struct OpenBoxes<T> {
     at: FlameBox,
     above: T,
 }
 
-impl Layout<'_> {
+impl FlameLayout<'_> {
     /// Returns the boxes, each behind the one that it stands on.
     pub(super) fn boxes(self) -> Vec<FlameBox> {
         let items = self.items();
@@ -110,10 +110,10 @@ impl Layout<'_> {
     }
 
     /// Adds the boxes of commands, their outermost functions, and what these call.
-    fn callers_first(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
+    fn callers_first(self, root: FlameBox, items: &[FlameItem], boxes: &mut Vec<FlameBox>) {
         let nodes = &self.picture.nodes;
         let (parents, ends) = (self.picture.parents(), self.ends());
-        let mut of_commands = FxHashMap::<u32, (BoxSums, Vec<Item>)>::default();
+        let mut of_commands = FxHashMap::<u32, (BoxSums, Vec<FlameItem>)>::default();
         for item in items {
             let (sums, own) = of_commands.entry(item.command).or_default();
             sums.add(item.sums);
@@ -122,7 +122,7 @@ impl Layout<'_> {
         let groups = of_commands
             .into_iter()
             .map(|(command, (sums, own))| (BoxSubject::Command(command), sums, own));
-        for Open { at, above } in self.placed(root, root, groups.collect()) {
+        for OpenBoxes { at, above } in self.placed(root, root, groups.collect()) {
             boxes.push(at);
             let mut sums = vec![BoxSums::default(); nodes.len()];
             for item in above {
@@ -136,8 +136,8 @@ impl Layout<'_> {
                     sum.add(own);
                 }
             }
-            let mut waiting = vec![Open { at, above: 0..nodes.len() }];
-            while let Some(Open { at: below, above }) = waiting.pop() {
+            let mut waiting = vec![OpenBoxes { at, above: 0..nodes.len() }];
+            while let Some(OpenBoxes { at: below, above }) = waiting.pop() {
                 if below.depth > at.depth {
                     boxes.push(below);
                 }
@@ -158,12 +158,12 @@ impl Layout<'_> {
     }
 
     /// Adds the boxes of sampled functions, then those of their callers, and at last the commands.
-    fn sampled_first(self, root: FlameBox, items: &[Item], boxes: &mut Vec<FlameBox>) {
+    fn sampled_first(self, root: FlameBox, items: &[FlameItem], boxes: &mut Vec<FlameBox>) {
         let parents = self.picture.parents();
         // The next node of each item; `None` behind the outermost one.
         let cursors = items.iter().map(|item| (*item, Some(item.node))).collect::<Vec<_>>();
-        let mut waiting = vec![Open { at: root, above: cursors }];
-        while let Some(Open { at: below, above }) = waiting.pop() {
+        let mut waiting = vec![OpenBoxes { at: root, above: cursors }];
+        while let Some(OpenBoxes { at: below, above }) = waiting.pop() {
             if below.depth > 0 {
                 boxes.push(below);
             }
@@ -171,7 +171,7 @@ impl Layout<'_> {
                 continue;
             }
             let mut groups =
-                FxHashMap::<BoxSubject, (BoxSums, Vec<(Item, Option<u32>)>)>::default();
+                FxHashMap::<BoxSubject, (BoxSums, Vec<(FlameItem, Option<u32>)>)>::default();
             for (item, cursor) in above {
                 let node = cursor.and_then(|node| self.picture.nodes.get(node as usize));
                 let subject = node.map_or(BoxSubject::Command(item.command), |node| {
@@ -196,7 +196,7 @@ impl Layout<'_> {
         root: FlameBox,
         below: FlameBox,
         mut groups: Vec<(BoxSubject, BoxSums, T)>,
-    ) -> Vec<Open<T>> {
+    ) -> Vec<OpenBoxes<T>> {
         groups.sort_by_key(|(subject, sums, _)| (Reverse(self.value(*sums)), *subject));
         let (mut start, mut open) = (below.start, Vec::new());
         let whole = self.value(root.sums);
@@ -204,7 +204,7 @@ impl Layout<'_> {
             let value = self.value(sums);
             if share(value, whole) >= 100.0 * self.least {
                 let at = FlameBox { subject, depth: below.depth + 1, start, sums };
-                open.push(Open { at, above });
+                open.push(OpenBoxes { at, above });
             }
             start = start.saturating_add(value);
         }
@@ -212,16 +212,16 @@ impl Layout<'_> {
     }
 
     /// Returns the samples by command and node.
-    fn items(self) -> Vec<Item> {
+    fn items(self) -> Vec<FlameItem> {
         let mut known = FxHashMap::<(u32, u32), usize>::default();
-        let mut items: Vec<Item> = Vec::new();
+        let mut items: Vec<FlameItem> = Vec::new();
         for entry in &self.event.entries {
             let cell = self.event.cells.get(entry.cell as usize).copied().unwrap_or_default();
             let thread = self.picture.threads.get(cell.thread as usize).copied();
             let thread = thread.unwrap_or_default();
             let number = *known.entry((thread.command, entry.node)).or_insert_with(|| {
                 let sums = BoxSums::default();
-                items.push(Item { node: entry.node, command: thread.command, sums });
+                items.push(FlameItem { node: entry.node, command: thread.command, sums });
                 items.len() - 1
             });
             let mut sums = BoxSums::default();

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use recrep_console::units;
 
 use self::colours::{CHANGE_STEPS, Fill, Slots};
-use self::layout::{BoxKind, BoxSubject, BoxSums, FlameBox, Layout, kind};
+use self::layout::{BoxKind, BoxSubject, BoxSums, FlameBox, FlameLayout, kind};
 use super::text::{clean, fitting, xml};
 use super::{Picture, PictureEvent};
 use crate::count::metrics::share;
@@ -48,7 +48,7 @@ const LEGEND: usize = 8;
 const SCRIPT: &str = include_str!("flame.js");
 
 /// A graph in the picture: its boxes, and where they are.
-struct Part<'b> {
+struct FlamePart<'b> {
     boxes: &'b [FlameBox],
     top: u32,
     side: usize,
@@ -58,7 +58,7 @@ impl FlameGraph<'_> {
     /// Writes the picture.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let has_base = self.picture.sides > 1;
-        let layout = Layout {
+        let layout = FlameLayout {
             picture: self.picture,
             event: self.event,
             side: 0,
@@ -68,16 +68,16 @@ impl FlameGraph<'_> {
         };
         let boxes = layout.boxes();
         let gone = match has_base {
-            true => Layout { side: 1, only_here: true, ..layout }.boxes(),
+            true => FlameLayout { side: 1, only_here: true, ..layout }.boxes(),
             false => Vec::new(),
         };
         let height = |boxes: &[FlameBox]| {
             let depth = boxes.iter().map(|one| one.depth + 1).max().unwrap_or(0);
             depth.saturating_mul(ROW)
         };
-        let first = Part { boxes: &boxes, top: HEAD, side: 0 };
+        let first = FlamePart { boxes: &boxes, top: HEAD, side: 0 };
         let below = HEAD + height(&boxes) + MARGIN;
-        let second = Part { boxes: &gone, top: below + ROW, side: 1 };
+        let second = FlamePart { boxes: &gone, top: below + ROW, side: 1 };
         let end = if gone.is_empty() { below } else { second.top + height(&gone) + MARGIN };
         let slots = self.slots();
         let (mut drawn, mut fills) = (String::new(), Fills::new());
@@ -181,7 +181,7 @@ impl FlameGraph<'_> {
     }
 
     /// Draws the boxes of a graph.
-    fn draw(&self, part: &Part<'_>, slots: &Slots, out: &mut String, fills: &mut Fills) {
+    fn draw(&self, part: &FlamePart<'_>, slots: &Slots, out: &mut String, fills: &mut Fills) {
         let Some(root) = part.boxes.first() else { return };
         let value = |sums: BoxSums| sums.values.get(part.side).copied().unwrap_or(0);
         let whole = value(root.sums);

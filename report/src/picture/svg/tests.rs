@@ -1,17 +1,17 @@
 use super::*;
 use crate::count::Count;
 use crate::picture::{
-    Cell, Entry, FrameKind, PictureFrame, PictureModule, PictureThread, TreeNode,
+    Cell, FrameKind, PictureEntry, PictureFrame, PictureModule, PictureNode, PictureThread,
 };
 
 /// Stacks of the command `a`, `main -> f -> hostile` and `main -> f`, and `f` of `b`; of the
 /// base the last one, and `main -> gone`.
 fn picture(hostile: &str) -> Picture {
     let frame = |name: &str, module, kind| PictureFrame { module, kind, name: name.into() };
-    let node = |frame, depth| TreeNode { frame, depth };
+    let node = |frame, depth| PictureNode { frame, depth };
     let entry = |node, cell, samples| {
         let count = Count { samples, period: 10 * samples };
-        Entry { node, cell, count }
+        PictureEntry { node, cell, count }
     };
     let thread = |command, side| PictureThread { command, side, pid: 1, tid: 1 };
     let cell = |thread| Cell { thread, ..Cell::default() };

@@ -1,0 +1,201 @@
+//! The registry of outputs: the values of `--format` of all commands, with what each prints and needs.
+//!
+//! ```text
+//!   rep              ─► report        an Export
+//!   rep export       ─► file          a FileExport
+//!   rep mem, c2c, …  ─► tables        sheets, JSON, text        (rep branches: paths, too)
+//!   rep diff         ─► comparison    the same, and what CI reads
+//!   rep stat         ─► counts        a format of recrep_counts
+//! ```
+
+use std::fmt;
+use std::io::{self, Write};
+
+use recrep_counts::Format as CountFormat;
+
+use super::export::{Export, FileExport};
+use super::sheet::{Tables, write_csv};
+use super::{csv, folded, json, markdown, pprof, text};
+use crate::query::Needs;
+
+/// A value of `--format`. It is offered by the commands whose answers it prints.
+pub(crate) struct Output {
+    pub(crate) name: &'static str,
+    pub(crate) report: Option<&'static dyn Export>,
+    pub(crate) file: Option<&'static dyn FileExport>,
+    pub(crate) tables: Option<AnswerWriter<TablesWriter>>,
+    pub(crate) comparison: Option<AnswerWriter<ComparisonWriter>>,
+    pub(crate) counts: Option<fn(CountStyle) -> CountFormat>,
+    /// What it needs of the paths that `rep branches` alone has.
+    pub(crate) paths: Option<Needs>,
+    /// It prints nothing but what became of rules.
+    pub(crate) is_of_rules: bool,
+    /// It has the warnings, so that it answers without rows, too.
+    pub(crate) has_warnings: bool,
+}
+
+/// How an output prints an answer, and what it needs of the profile.
+#[derive(Clone, Copy)]
+pub(crate) struct AnswerWriter<W> {
+    pub(crate) needs: Needs,
+    pub(crate) write: W,
+}
+
+type TablesWriter = fn(&dyn Tables, &mut dyn Write) -> io::Result<()>;
+type ComparisonWriter = fn(&dyn ComparedSides, &mut dyn Write) -> io::Result<()>;
+
+/// A comparison: its tables, and what else it is printed as.
+pub(crate) trait ComparedSides: Tables {
+    /// Prints the callchains of both sides, with two sums each.
+    fn print_folded(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Prints annotations of GitHub.
+    fn print_github(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Prints the rules as test cases of JUnit.
+    fn print_junit(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Options of `rep stat` that its text follows.
+#[derive(Clone, Copy)]
+pub(crate) struct CountStyle {
+    /// Numbers have separators between thousands.
+    pub(crate) big_numbers: bool,
+}
+
+/// Functions have the letter of their CPU mode before the name.
+const MARKS: Needs = Needs { marks: true, ..Needs::NONE };
+/// Columns tell apart what reads alike otherwise.
+pub(crate) const COMPANIONS: Needs = Needs { companions: true, ..Needs::NONE };
+const COMPARED: Needs = Needs { unmapped: true, ..COMPANIONS };
+const COMPARED_STACKS: Needs = Needs { stacks: true, ..COMPANIONS };
+
+/// The outputs, in the order of the help.
+static OUTPUTS: [Output; 9] = [
+    Output {
+        report: Some(&text::TextReport),
+        tables: Some(AnswerWriter { needs: MARKS, write: |tables, out| tables.print_text(out) }),
+        comparison: Some(AnswerWriter {
+            needs: COMPARED,
+            write: |sides, out| sides.print_text(out),
+        }),
+        counts: Some(|style| CountFormat::Text { big_numbers: style.big_numbers }),
+        ..of_nothing("text")
+    },
+    Output {
+        report: Some(&json::Json),
+        tables: Some(AnswerWriter {
+            needs: COMPANIONS,
+            write: |tables, out| tables.print_json(out),
+        }),
+        comparison: Some(AnswerWriter {
+            needs: COMPARED,
+            write: |sides, out| sides.print_json(out),
+        }),
+        counts: Some(|_| CountFormat::Json),
+        has_warnings: true,
+        ..of_nothing("json")
+    },
+    Output {
+        report: Some(&csv::Csv),
+        tables: Some(AnswerWriter {
+            needs: COMPANIONS,
+            write: |tables, out| write_csv(&tables.sheets(), out),
+        }),
+        comparison: Some(AnswerWriter {
+            needs: COMPARED,
+            write: |sides, out| write_csv(&sides.sheets(), out),
+        }),
+        counts: Some(|_| CountFormat::Csv { separator: ",".to_owned() }),
+        ..of_nothing("csv")
+    },
+    Output {
+        report: Some(&folded::Folded),
+        comparison: Some(AnswerWriter {
+            needs: COMPARED_STACKS,
+            write: |sides, out| sides.print_folded(out),
+        }),
+        ..of_nothing("folded")
+    },
+    Output {
+        report: Some(&markdown::Markdown),
+        tables: Some(AnswerWriter {
+            needs: MARKS,
+            write: |tables, out| tables.print_markdown(out),
+        }),
+        comparison: Some(AnswerWriter {
+            needs: COMPARED,
+            write: |sides, out| sides.print_markdown(out),
+        }),
+        ..of_nothing("markdown")
+    },
+    Output { file: Some(&pprof::Pprof), ..of_nothing("pprof") },
+    Output { paths: Some(COMPANIONS), ..of_nothing("bolt") },
+    Output {
+        comparison: Some(AnswerWriter {
+            needs: COMPARED,
+            write: |sides, out| sides.print_github(out),
+        }),
+        ..of_nothing("github")
+    },
+    Output {
+        comparison: Some(AnswerWriter {
+            needs: COMPARED,
+            write: |sides, out| sides.print_junit(out),
+        }),
+        is_of_rules: true,
+        ..of_nothing("junit")
+    },
+];
+
+/// Returns an output that prints nothing yet.
+const fn of_nothing(name: &'static str) -> Output {
+    Output {
+        name,
+        report: None,
+        file: None,
+        tables: None,
+        comparison: None,
+        counts: None,
+        paths: None,
+        is_of_rules: false,
+        has_warnings: false,
+    }
+}
+
+/// Returns the output with a name, which is in the registry.
+pub(crate) fn named(name: &str) -> &'static Output {
+    let [first, ..] = &OUTPUTS;
+    OUTPUTS.iter().find(|output| output.name == name).unwrap_or(first)
+}
+
+/// Returns the help of `--format` of `rep report`.
+pub(crate) fn help() -> String {
+    let names: Vec<&str> = names(|output| output.report.is_some()).collect();
+    match names.split_last() {
+        Some((last, others)) => format!("Output format: {} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Returns the names of the outputs that a command offers.
+pub(crate) fn names(is_offered: fn(&Output) -> bool) -> impl Iterator<Item = &'static str> {
+    OUTPUTS.iter().filter(move |output| is_offered(output)).map(|output| output.name)
+}
+
+impl Output {
+    pub(crate) fn is_text(&self) -> bool {
+        self.name == "text"
+    }
+
+    /// Returns what it needs of the profile of an analysis.
+    pub(crate) fn table_needs(&self) -> Needs {
+        self.tables.map(|printer| printer.needs).or(self.paths).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
