@@ -23,7 +23,7 @@ pub(super) const INSTRUCTION: usize = 16;
 /// Number of instructions that are followed.
 const MOST_STEPS: usize = 600;
 /// Number of exits that are looked for.
-pub(super) const MOST_EXITS: usize = 3;
+const MOST_EXITS: usize = 3;
 /// Number of branches that wait.
 const MOST_BRANCHES: usize = 64;
 
@@ -68,6 +68,9 @@ pub(super) struct Exit {
     /// `true` if a call is on the way.
     pub(super) is_behind_call: bool,
 }
+
+/// Exits of the code from an instruction on.
+pub(super) type Exits = [Option<Exit>; MOST_EXITS];
 
 /// A caller's frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,12 +12,16 @@ pub struct GoRuntime {
 }
 
 /// Functions that call on another stack, whose caller is where the frame pointer says.
-const SWITCHES: [&[u8]; 5] = [
+const SWITCHES: [&[u8]; 8] = [
     b"runtime.systemstack",
     b"runtime.morestack",
     b"runtime.mcall",
     b"runtime.asmcgocall",
     b"runtime.asmcgocall_no_g",
+    // These call the vDSO there.
+    b"runtime.nanotime1",
+    b"runtime.walltime",
+    b"time.now",
 ];
 
 /// Functions with which goroutines and threads begin.

@@ -40,6 +40,10 @@ pub(super) enum Missing {
 /// this stack.
 const MAX_STACK_SIZE: u64 = 8 << 20;
 
+/// Chains of the kernel that are longer than this may have been cut; its limit has room for both
+/// parts of a chain.
+const FULL: usize = 64;
+
 /// Symbols begin here: no process has such an address.
 const SYMBOLS: u64 = 1 << 63;
 /// Distance of symbols.
@@ -114,6 +118,12 @@ impl<'a> Readable<'a> {
             8 => self.memory.links.get(number).copied(),
             _ => None,
         }
+    }
+
+    /// Returns whether the kernel's chain ended at a frame pointer, and not for want of room.
+    pub(super) fn is_end(&self, pointer: u64) -> bool {
+        let is_last = pointer >= SYMBOLS && self.pointers.last() == Some(&pointer);
+        is_last && self.memory.links.len() < FULL
     }
 
     /// Returns the frame that the kernel found at a frame pointer.

@@ -10,13 +10,10 @@
 //! Memory that was not written yet has return addresses of calls that are over. So none is believed
 //! because a call is before it: something has to say that it is this function's.
 
-use super::exits::{self, Exit, INSTRUCTION, Left, MOST_EXITS};
+use super::exits::{self, Exits, INSTRUCTION, Left};
 use super::machine::Machine;
 use super::memory::{Missing, Readable};
 use super::walk::{Code, Current, LINK_REGISTER, Place, Stop, Unreadable, Unwinder};
-
-/// Exits of the code at a place.
-pub(super) type Exits = [Option<Exit>; MOST_EXITS];
 
 /// Number of places whose exits are kept.
 const MOST_KEPT: usize = 1 << 13;
@@ -100,6 +97,13 @@ impl Unwinder {
         if fp == 0 {
             return Err(Stop::Root);
         }
+        // Stacks begin with an address that was not called from, where frame pointers end.
+        if memory.is_end(fp) && !frame.is_exact {
+            let before = code.code_before(frame.ip);
+            if before.is_some_and(|before| !machine.is_call(before)) {
+                return Err(Stop::Root);
+            }
+        }
         let left = Left {
             return_address: machine.address(memory.word(fp.wrapping_add(word))?),
             sp: fp.wrapping_add(2 * word),
@@ -179,6 +183,7 @@ impl Unwinder {
         let machine = memory.machine();
         let next = match left.fp {
             Some(0) => return true,
+            Some(fp) if memory.is_end(fp) => return true,
             Some(fp) if fp >= left.sp => memory.word(fp.wrapping_add(machine.word().into())),
             _ => return false,
         };

@@ -5,14 +5,13 @@ use std::ops::Deref;
 use gimli::{CfaRule, Register, RegisterRule};
 use rustc_hash::FxHashMap;
 
-use super::exits::Left;
+use super::exits::{Exits, Left};
 use super::expression;
 use super::go::Landmark;
 use super::machine::{Machine, Registers};
 use super::memory::{Link, Memory, Missing, Readable};
 use super::rule::{FullRule, PlainRule, ReturnAddress, Rule, RuleContext, Slot};
 use super::rules::{RowMemory, Rules};
-use super::unruled::Exits;
 
 /// The code of a process at the moment of a sample.
 pub trait Code {

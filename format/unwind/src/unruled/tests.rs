@@ -293,6 +293,15 @@ fn go_switches_stacks() {
 }
 
 #[test]
+fn a_stack_begins_where_the_frame_pointers_end_with_an_address_that_follows_no_call() {
+    let mut program = Program::new(&[0x90, 0x90, 0xff, 0xe0]);
+    // The copy ends within the first frame; the kernel found two more return addresses.
+    let sampled = registers(0x8001, STACK, STACK + 8);
+    let (frames, end) = program.walk(&sampled, &[1], &[INDIRECT, ENTRY]);
+    assert_eq!((frames.len(), end), (3, End::Whole));
+}
+
+#[test]
 fn lengths_of_instructions_are_known() {
     let codes = [
         "55",
