@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use recrep_console::units;
 
-use super::rewrite::MOST_FRAMES;
+/// Maximum number of frames where no other is asked for: whole chains where they are possible, and
+/// bounded work for a sample.
+pub(super) const MOST_FRAMES: usize = 1024;
 
 /// Number of callchains that are whole, and of those that are not by the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

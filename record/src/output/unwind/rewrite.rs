@@ -14,16 +14,13 @@ use recrep_unwind::{
 };
 use rustc_hash::FxHashMap;
 
-use super::chains::Chains;
+use super::chains::{Chains, MOST_FRAMES};
 use super::modules::{self, Mapping, Module, SharedModules};
 use super::space::Space;
 use super::spaces::SpaceCache;
 use super::{Unwinding, UnwoundEvent};
 use crate::output::layouts::event_id;
 
-/// Maximum number of frames where no other is asked for: whole chains where they are possible, and
-/// bounded work for a sample.
-pub(super) const MOST_FRAMES: usize = 1024;
 /// Number of pieces of code that are remembered.
 const MOST_CODE: usize = 4096;
 /// Size of a piece: pages consist of whole ones.
