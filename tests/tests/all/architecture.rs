@@ -411,9 +411,8 @@ fn bytes_are_read_in_the_format() {
 
 /// Files of `report` that look for samples among records. All others get samples from
 /// `samples::by_piece` or `samples::positions`.
-const LOOK_FOR_SAMPLES: [&str; 5] = [
+const LOOK_FOR_SAMPLES: [&str; 4] = [
     "report/src/input/split.rs",
-    "report/src/input/unpack.rs",
     "report/src/listings/dump/record.rs",
     "report/src/samples/pass.rs",
     "report/src/timeline/off_cpu/walk.rs",

@@ -74,34 +74,8 @@ pub(super) fn demangle_fully_into(name: &[u8], text: &mut String) -> Option<usiz
     Some(end)
 }
 
-/// Parts of a C++ name that are shown.
-#[derive(Clone, Copy, Debug)]
-pub enum CppParts {
-    /// The qualified name.
-    Name,
-    /// The name and the types of the parameters.
-    NameAndParameters,
-    /// Also the return type.
-    Full,
-}
-
-/// Returns parts of what a C++ name stands for, as the demangler spells it; `None` if it is not
-/// one.
-pub fn cpp_name(name: &str, parts: CppParts) -> Option<String> {
-    if !name.starts_with("_Z") || super::rust_path(name).is_some() {
-        return None;
-    }
-    let options = match parts {
-        CppParts::Name => DemangleOptions::new().no_params().no_return_type(),
-        CppParts::NameAndParameters => DemangleOptions::new().no_return_type(),
-        CppParts::Full => DemangleOptions::new(),
-    };
-    let mut text = String::new();
-    write_name(name.as_bytes(), options, &mut text)?;
-    Some(text)
-}
-
-fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> Option<()> {
+/// Replaces `text` by what the demangler makes of `name`; returns `None` if it is not a C++ name.
+pub(super) fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> Option<()> {
     text.clear();
     // An unparsed rest is ignored: parameters are not shown, and nothing else follows the name.
     let (symbol, _) = BorrowedSymbol::with_tail(name).ok()?;

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use cpp::Bounded;
-pub use cpp::{CppParts, cpp_name};
+use cpp_demangle::DemangleOptions;
 
 /// Suffix that perf appends to the names of PLT entries.
 pub const PLT_SUFFIX: &[u8] = b"@plt";
@@ -111,6 +111,33 @@ pub fn rust_path(name: &str) -> Option<String> {
     let is_mangled = name.starts_with("_ZN") || name.starts_with("_R");
     let path = if is_mangled { rustc_demangle::try_demangle(name).ok()? } else { return None };
     Some(format!("{path:#}"))
+}
+
+/// Parts of a C++ name that are shown.
+#[derive(Clone, Copy, Debug)]
+pub enum CppParts {
+    /// The qualified name.
+    Name,
+    /// The name and the types of the parameters.
+    NameAndParameters,
+    /// Also the return type.
+    Full,
+}
+
+/// Returns parts of what a C++ name stands for, as the demangler spells it; `None` if it is not
+/// one.
+pub fn cpp_name(name: &str, parts: CppParts) -> Option<String> {
+    if !name.starts_with("_Z") || rust_path(name).is_some() {
+        return None;
+    }
+    let options = match parts {
+        CppParts::Name => DemangleOptions::new().no_params().no_return_type(),
+        CppParts::NameAndParameters => DemangleOptions::new().no_return_type(),
+        CppParts::Full => DemangleOptions::new(),
+    };
+    let mut text = String::new();
+    cpp::write_name(name.as_bytes(), options, &mut text)?;
+    Some(text)
 }
 
 /// Writes a name of Rust into the empty `text`, perhaps with its hash. Returns the end of the name,
