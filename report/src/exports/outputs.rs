@@ -49,6 +49,9 @@ pub(crate) trait ComparedSides: Tables {
     /// Prints the callchains of both sides, with two sums each.
     fn print_folded(&self, out: &mut dyn Write) -> io::Result<()>;
 
+    /// Prints what changed and the rules for the summary of a CI job.
+    fn print_markdown(&self, out: &mut dyn Write) -> io::Result<()>;
+
     /// Prints annotations of GitHub.
     fn print_github(&self, out: &mut dyn Write) -> io::Result<()>;
 
@@ -121,7 +124,7 @@ static OUTPUTS: [Output; 9] = [
         report: Some(&markdown::Markdown),
         tables: Some(AnswerWriter {
             needs: MARKS,
-            write: |tables, out| tables.print_markdown(out),
+            write: |tables, out| markdown::write_sheets(&tables.sheets(), out),
         }),
         comparison: Some(AnswerWriter {
             needs: COMPARED,

@@ -15,7 +15,6 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::json;
-use super::markdown;
 use crate::query::Warning;
 use crate::terminal::escape::escape;
 
@@ -42,10 +41,6 @@ pub(crate) trait Tables {
 
     /// Returns the tables. All have the same names of columns.
     fn sheets(&self) -> Vec<Sheet<'_>>;
-
-    fn print_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        markdown::write_sheets(&self.sheets(), out)
-    }
 }
 
 /// An analysis with what the JSON of all analyses has.

@@ -420,9 +420,9 @@ const LOOK_FOR_SAMPLES: [&str; 4] = [
 
 /// Files of `report` whose workers share work that they take in turn.
 const SHARE_WORK: [&str; 3] = [
-    "report/src/callchain/cumulate.rs",
+    "report/src/callchain/tree/cumulate.rs",
     "report/src/samples/pass.rs",
-    "report/src/symbols/resolver.rs",
+    "report/src/symbols/resolver/functions.rs",
 ];
 
 #[test]

@@ -235,14 +235,14 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 struct Cache {
     modules: Vec<ModuleLookup>,
     /// Pieces of code by process and address.
-    code: FxHashMap<(u32, u64), Piece>,
+    code: FxHashMap<(u32, u64), CodePiece>,
     /// The memory of the last process that was asked for.
     memory: Option<(u32, Option<File>)>,
 }
 
 /// A piece of a process's code.
 #[derive(Clone, Copy)]
-struct Piece {
+struct CodePiece {
     /// The version that it was read for.
     version: u64,
     /// `None` if it cannot be read.
@@ -319,7 +319,7 @@ impl ProcessCode<'_> {
         if self.cache.code.len() >= MOST_CODE {
             self.cache.code.clear();
         }
-        self.cache.code.insert(key, Piece { version, bytes });
+        self.cache.code.insert(key, CodePiece { version, bytes });
         bytes
     }
 

@@ -91,15 +91,15 @@ impl Tables for DiffAnswer<'_> {
     fn sheets(&self) -> Vec<Sheet<'_>> {
         vec![sheet::rows(self)]
     }
-
-    fn print_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        ci::markdown(self, out)
-    }
 }
 
 impl ComparedSides for DiffAnswer<'_> {
     fn print_folded(&self, out: &mut dyn Write) -> io::Result<()> {
         folded::print(self, out)
+    }
+
+    fn print_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        ci::markdown(self, out)
     }
 
     fn print_github(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -1,10 +1,8 @@
 //! Frames of callchains: functions or addresses, with what else distinguishes them.
 
-use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::{FunctionId, INLINED, ModuleNameId, ProfileNames};
+use super::{FunctionId, ModuleNameId};
 use crate::symbols::{LineOrName, SourceLine};
 
 /// Number of a frame.
@@ -86,7 +84,7 @@ impl NamedFrame {
         }
     }
 
-    fn function(&self) -> Option<FunctionId> {
+    pub(super) fn function(&self) -> Option<FunctionId> {
         match self.code {
             FrameCode::Function { function, .. } => Some(function),
             _ => None,
@@ -107,56 +105,3 @@ impl PartialEq for NamedFrame {
 }
 
 impl Eq for NamedFrame {}
-
-/// Text of a frame that stands for callers that are not known.
-pub(crate) const CALLERS_UNKNOWN: &str = "[callers unknown]";
-
-impl ProfileNames {
-    pub(crate) fn frame(&self, id: FrameId) -> Option<&NamedFrame> {
-        self.frames.get_index(id.0 as usize)
-    }
-
-    /// Returns the text of a frame: its function, or `module+address` without one. If frames are
-    /// grouped by address or source line, that follows the function, as in perf: `function line`,
-    /// or `function +offset` if the line is unknown.
-    pub(crate) fn frame_text(&self, id: FrameId) -> Cow<'_, str> {
-        let Some(frame) = self.frame(id) else { return "".into() };
-        match frame.code {
-            FrameCode::CallersUnknown => CALLERS_UNKNOWN.into(),
-            FrameCode::Unmapped => "[unknown]".into(),
-            FrameCode::Address(address) => match frame.module.and_then(|id| self.module(id)) {
-                Some(module) => format!("{}+{address:#x}", module.name).into(),
-                None => format!("{address:#x}").into(),
-            },
-            FrameCode::Function { function, is_inlined } => {
-                let name = self.spelled(function);
-                let inlined = if is_inlined { INLINED } else { "" };
-                match &frame.position {
-                    None if !is_inlined => name.into(),
-                    None => [name, inlined].concat().into(),
-                    Some(FramePosition::Line(line)) => format!("{name}{inlined} {line}").into(),
-                    Some(FramePosition::Offset(offset)) => {
-                        format!("{name}{inlined} +{offset}").into()
-                    }
-                }
-            }
-        }
-    }
-
-    /// Compares two frames by their texts, then by their modules, addresses and functions.
-    pub(crate) fn compare_frames(&self, a: FrameId, b: FrameId) -> Ordering {
-        let by_text = self.frame_text(a).cmp(&self.frame_text(b));
-        let by_address = by_text.then_with(|| self.frame_address(a).cmp(&self.frame_address(b)));
-        by_address.then_with(|| {
-            let [a, b] = [a, b].map(|id| self.frame(id).and_then(NamedFrame::function));
-            self.compare_functions(a, b)
-        })
-    }
-
-    /// Returns the name of a frame's module, and its address in that.
-    fn frame_address(&self, id: FrameId) -> (Option<&str>, Option<u64>) {
-        let Some(frame) = self.frame(id) else { return (None, None) };
-        let module = frame.module.and_then(|module| self.module(module));
-        (module.map(|module| module.name.as_str()), frame.address)
-    }
-}

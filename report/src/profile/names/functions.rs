@@ -7,13 +7,15 @@
 //! distinguishes them.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
+use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::{Interned, ProfileNames, number};
 use crate::symbols::Function;
+
+/// Distinct values by number.
+pub(super) type Interned<T> = IndexSet<T, FxBuildHasher>;
 
 /// Number of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,9 +25,9 @@ pub(crate) struct FunctionId(pub(super) u32);
 /// known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FunctionName {
-    short: Box<str>,
+    pub(super) short: Box<str>,
     /// `None` if only its name distinguishes it from others.
-    function: Option<Function>,
+    pub(super) function: Option<Function>,
 }
 
 impl FunctionName {
@@ -46,7 +48,7 @@ impl std::hash::Hash for FunctionName {
 pub(super) struct FunctionNames {
     all: Interned<FunctionName>,
     /// Names of those whose short names others have.
-    spelled: FxHashMap<FunctionId, Box<str>>,
+    pub(super) spelled: FxHashMap<FunctionId, Box<str>>,
 }
 
 /// A function whose short name another has.
@@ -70,7 +72,7 @@ impl FunctionNames {
         FunctionId(number(&mut self.all, name))
     }
 
-    fn get(&self, id: FunctionId) -> Option<&FunctionName> {
+    pub(super) fn get(&self, id: FunctionId) -> Option<&FunctionName> {
         self.all.get_index(id.0 as usize)
     }
 
@@ -149,47 +151,7 @@ fn counted<'n>(names: impl Iterator<Item = &'n [u8]>) -> FxHashMap<&'n [u8], usi
     counts
 }
 
-impl ProfileNames {
-    /// Returns the name of a function as it is shown: the short one, unless others have that.
-    pub(crate) fn spelled(&self, id: FunctionId) -> &str {
-        let short = || self.functions.get(id).map_or("", |name| &name.short);
-        self.disambiguated(id).unwrap_or_else(short)
-    }
-
-    /// Returns the longer name of a function whose short name others have.
-    pub(crate) fn disambiguated(&self, id: FunctionId) -> Option<&str> {
-        self.functions.spelled.get(&id).map(|name| &**name)
-    }
-
-    /// Returns the name of a function as its file spells it, if it is shown otherwise.
-    pub(crate) fn mangled(&self, id: FunctionId) -> Option<String> {
-        let name = String::from_utf8_lossy(self.function(id)?.name());
-        (name != self.spelled(id)).then(|| name.into_owned())
-    }
-
-    /// Returns the name of a function with all that distinguishes it; `None` if no more than its
-    /// short name is known.
-    pub(crate) fn full_name(&self, id: FunctionId) -> Option<Cow<'_, str>> {
-        self.function(id).map(Function::full_name)
-    }
-
-    /// Returns whether a function has no name: it was inferred that there is one.
-    pub(crate) fn is_inferred(&self, id: FunctionId) -> bool {
-        self.function(id).is_some_and(Function::is_inferred)
-    }
-
-    /// Compares functions, in an order that does not depend on their numbers. Those of which only
-    /// the names are known come first.
-    pub(crate) fn compare_functions(
-        &self,
-        a: Option<FunctionId>,
-        b: Option<FunctionId>,
-    ) -> Ordering {
-        let [a, b] = [a, b].map(|id| self.function(id?));
-        a.cmp(&b)
-    }
-
-    fn function(&self, id: FunctionId) -> Option<&Function> {
-        self.functions.get(id)?.function.as_ref()
-    }
+/// Returns the number of a value, adding the value if it is new.
+pub(super) fn number<T: Eq + std::hash::Hash>(numbers: &mut Interned<T>, value: T) -> u32 {
+    u32::try_from(numbers.insert_full(value).0).unwrap_or(u32::MAX)
 }

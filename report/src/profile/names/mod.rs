@@ -18,50 +18,15 @@ mod frames;
 mod functions;
 mod labels;
 mod modules;
+mod profile_names;
 mod shared;
 
-pub(crate) use frames::{CALLERS_UNKNOWN, FrameCode, FrameId, FramePosition, NamedFrame};
+pub(crate) use frames::{FrameCode, FrameId, FramePosition, NamedFrame};
 pub(crate) use functions::{FunctionId, FunctionName};
 pub(crate) use labels::{FunctionLabel, Label, Subject};
 pub(crate) use modules::{CodeKind, FileOffset, ModuleName, ModuleNameId};
+pub(crate) use profile_names::{CALLERS_UNKNOWN, INLINED, ProfileNames};
 pub(crate) use shared::{FRAME_SLOT, LABEL_SLOT, NewOrKnown, NumberSlot, SharedNames};
-
-use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
-
-use self::functions::FunctionNames;
-
-/// Distinct values by number.
-type Interned<T> = IndexSet<T, FxBuildHasher>;
-
-/// Names of all files of an answer.
-#[derive(Debug, Default)]
-pub struct ProfileNames {
-    functions: FunctionNames,
-    labels: Interned<Label>,
-    frames: Interned<NamedFrame>,
-    modules: Interned<ModuleName>,
-}
-
-/// Behind the name of an inlined function, as in perf.
-pub(crate) const INLINED: &str = " (inlined)";
-
-impl ProfileNames {
-    /// Spells functions out whose short names others in their modules have.
-    pub(crate) fn disambiguate(&mut self) {
-        self.functions.disambiguate();
-    }
-
-    /// Returns the module with this number.
-    pub(crate) fn module(&self, id: ModuleNameId) -> Option<&ModuleName> {
-        self.modules.get_index(id.0 as usize)
-    }
-}
-
-/// Returns the number of a value, adding the value if it is new.
-fn number<T: Eq + std::hash::Hash>(numbers: &mut Interned<T>, value: T) -> u32 {
-    u32::try_from(numbers.insert_full(value).0).unwrap_or(u32::MAX)
-}
 
 #[cfg(test)]
 pub(crate) use modules::ModuleIdentity;

@@ -2,11 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::functions::FunctionNames;
-use super::{
-    FrameId, FunctionName, Interned, Label, ModuleName, ModuleNameId, NamedFrame, ProfileNames,
-    number,
-};
+use super::functions::{FunctionNames, Interned, number};
+use super::{FrameId, FunctionName, Label, ModuleName, ModuleNameId, NamedFrame, ProfileNames};
 use crate::symbols::{CacheSlot, Module};
 
 /// Names of all files of an answer, while the files are read.
