@@ -127,7 +127,7 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let area = aux::arrange(&mut events, &specs, &context)?;
     tracking::choose(&mut events, &area, switches_carried, &dummy, &context);
     let unwinds = unwinding::size_copies(&mut events, &specs, &cpus, &context, &mut notes);
-    let sizes = rings::sizes(&area, unwinds, &context, &mut notes)?;
+    let sizes = rings::sizes(&area, unwinds, unwinding::has_bursts(&events), &context, &mut notes)?;
     rings::set_watermarks(&mut events, &area, sizes, unwinds, &context);
     Ok(Plan {
         per_thread: config.per_thread,

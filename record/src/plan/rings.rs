@@ -13,6 +13,11 @@ use crate::plan::config::{RingSize, Switch};
 const DEFAULT_RING: u64 = 512 << 10;
 /// Default size for copies of stacks.
 const RING_OF_COPIES: u64 = 2 << 20;
+/// Default size for copies of stacks that come at an unknown rate, as with each call of a probed
+/// function: a burst is to fit until it is unwound.
+const RING_OF_BURSTS: u64 = 16 << 20;
+/// Size of the rings of all CPUs together for bursts.
+const MOST_FOR_BURSTS: u64 = 256 << 20;
 /// Default size in recordings with an AUX area, which shares an unprivileged user's limit on locked
 /// memory.
 const RING_BESIDE_AUX: u64 = 256 << 10;
@@ -60,10 +65,12 @@ pub(super) fn for_copies(beside_aux: bool, context: &Context<'_>) -> RingOfCopie
     }
 }
 
-/// Returns the sizes of all buffers; `unwinds` if samples have copies of stacks that rec unwinds.
+/// Returns the sizes of all buffers; `unwinds` if samples have copies of stacks that rec unwinds,
+/// `has_bursts` if some of them come at an unknown rate.
 pub(super) fn sizes(
     area: &AuxPlan,
     unwinds: bool,
+    has_bursts: bool,
     context: &Context<'_>,
     notes: &mut Notes,
 ) -> Result<BufferSizes> {
@@ -76,7 +83,13 @@ pub(super) fn sizes(
     }
     sizes.ring_pages = match context.config.rings.data {
         Some(size) => rounded(size, "-m", page, notes)?,
-        None => previous_power_of_two(default_size(beside_aux, unwinds, context) / page),
+        None => {
+            let mut size = default_size(beside_aux, unwinds, context);
+            if size == RING_OF_COPIES && has_bursts {
+                size = size_for_bursts(context);
+            }
+            previous_power_of_two(size / page)
+        }
     };
     Ok(sizes)
 }
@@ -143,6 +156,16 @@ fn default_size(beside_aux: bool, unwinds: bool, context: &Context<'_>) -> u64 {
     let most = if beside_aux { RING_BESIDE_AUX } else { DEFAULT_RING };
     // The control page takes one page of the limit.
     (machine.mlock_kb << 10).min(most + page).saturating_sub(page)
+}
+
+/// Returns the size of a ring for bursts of samples with copies of stacks.
+fn size_for_bursts(context: &Context<'_>) -> u64 {
+    // What other users may lock is not enough for more.
+    if !context.machine.privileged {
+        return RING_OF_COPIES;
+    }
+    let cpus = context.machine.online.len().max(1) as u64;
+    (MOST_FOR_BURSTS / cpus).clamp(RING_OF_COPIES, RING_OF_BURSTS)
 }
 
 /// Returns a requested size in bytes.

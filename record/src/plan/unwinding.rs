@@ -39,6 +39,11 @@ pub(crate) fn is_unwound(attr: &Attr) -> bool {
         && !attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER)
 }
 
+/// Returns whether stacks are copied with samples whose rate is not known.
+pub(super) fn has_bursts(events: &[PlannedEvent]) -> bool {
+    events.iter().any(|event| is_unwound(&event.attr) && event.attr.frequency().is_none())
+}
+
 /// Chooses how many bytes of the stack are copied where the user does not say. Returns whether any
 /// event is unwound.
 pub(super) fn size_copies(
