@@ -288,14 +288,6 @@ fn imports_go_down_from_room_to_room() {
 /// Greatest number of floors in a folder.
 const FLOORS: usize = 6;
 
-/// Folders in which an import still leads up. None may be added.
-const LEADING_UP: [&str; 4] = [
-    "format/console/src/demangle",
-    "record/src/cli",
-    "record/src/output/unwind",
-    "report/src/profile/names",
-];
-
 /// Folders that still have more, with how many. None may be added, and none may grow.
 const HIGH: [(&str, usize); 4] = [
     ("record/src/event", 8),
@@ -321,8 +313,7 @@ fn imports_go_down_inside_a_folder_too() {
         for folder in folders {
             let path = format!("{root}/{}", folder.join("/"));
             let (height, circling) = floors(&rooms(&edges, &folder.join("::")));
-            let is_known = LEADING_UP.contains(&path.as_str());
-            assert!(circling.is_empty() || is_known, "{path}: imports lead up: {circling:?}");
+            assert!(circling.is_empty(), "{path}: imports lead up: {circling:?}");
             high.extend((height > FLOORS).then_some((path, height)));
         }
     }
