@@ -220,16 +220,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             if let Some(status) = &mut status {
                 status.show(&piece.output, self.messages);
             }
-            if output.max_size.is_some_and(|most| length >= most) {
-                let length = units::bytes(length);
-                self.messages.note(format_args!("stopped at {length} (--max-size)"));
-                break;
-            }
-            if let Some(most) = output.max_samples
-                && piece.output.written().counts.samples >= most
-            {
-                let most = units::grouped(most);
-                self.messages.note(format_args!("stopped at {most} samples (--max-samples)"));
+            if self.is_at_limit(&piece.output) {
                 break;
             }
             let full = matches!(output.switch, Some(Switch::Size(most)) if length >= most);
@@ -263,6 +254,23 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             state.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
         self.empty_rings(state, &piece.output)
+    }
+
+    /// Returns whether the file has as much as was asked for at most, and says so.
+    fn is_at_limit(&self, file: &Output) -> bool {
+        let limits = &self.config.output;
+        if limits.max_size.is_some_and(|most| file.length() >= most) {
+            let length = units::bytes(file.length());
+            self.messages.note(format_args!("stopped at {length} (--max-size)"));
+            return true;
+        }
+        let samples = file.written().counts.samples;
+        if let Some(most) = limits.max_samples.filter(|most| samples >= *most) {
+            let most = units::grouped(most);
+            self.messages.note(format_args!("stopped at {most} samples (--max-samples)"));
+            return true;
+        }
+        false
     }
 
     /// Returns how long to wait for what wakes rec, at most: what is in the rings is counted then.

@@ -116,6 +116,21 @@ impl<'f> SampleFilter<'f> {
         self.counts_cpu(|| cpu) && self.takes_time(Some(time))
     }
 
+    /// Returns whether a sample passes all filters but those by event and by function.
+    pub(crate) fn takes(
+        &self,
+        time: Option<u64>,
+        cpu: Option<u32>,
+        task: &Task,
+        tid: i32,
+        module: Option<ModuleId>,
+    ) -> bool {
+        self.takes_time(time)
+            && self.counts_cpu(|| cpu)
+            && self.takes_task(task, tid)
+            && self.takes_module(module)
+    }
+
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
     pub(crate) fn takes_task(&self, task: &Task, tid: i32) -> bool {
         for (wanted, number) in [(&self.filters.pids, task.pid), (&self.filters.tids, tid)] {

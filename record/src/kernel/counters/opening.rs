@@ -1,20 +1,19 @@
 //! Opening of counters: each event on each of its CPUs and threads, with fallbacks for what the
 //! kernel refuses.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use recrep_console::units;
-use recrep_format::abi::{AttrFlags, EventType};
-use recrep_format::attr::Attr;
+use recrep_format::abi::AttrFlags;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::io::Errno;
 
+use super::attempt::{Attempt, Opening};
 use super::counter::{Counter, Counters};
-use crate::kernel::fallback::{self, Circumstances, Fallback, GivenUp};
+use crate::kernel::fallback::{self, Circumstances, Fallback};
 use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
 use crate::messages::Messages;
@@ -28,9 +27,6 @@ pub(crate) type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 /// Maximum number of times that threads are listed. Who keeps starting threads does so in threads
 /// that have counters by then, which the new ones inherit.
 const LISTINGS: usize = 5;
-
-/// Maximum number of times that a counter is asked for again after EINTR.
-const MOST_INTERRUPTIONS: usize = 10;
 
 /// Opens what the plan says, with its rings, for `threads`.
 pub(crate) fn open<K: Kernel>(
@@ -117,17 +113,17 @@ pub(crate) fn open_counters<K: Kernel>(
 }
 
 /// State of opening: what it takes, and what is open by now.
-struct Opener<'a, K> {
-    kernel: &'a K,
+pub(super) struct Opener<'a, K> {
+    pub(super) kernel: &'a K,
     plan: &'a Plan,
-    with: Circumstances<'a>,
-    messages: &'a Messages,
+    pub(super) with: Circumstances<'a>,
+    pub(super) messages: &'a Messages,
     cgroups: Cgroups,
-    counters: Counters,
+    pub(super) counters: Counters,
     /// The events that lead groups.
     leads: FxHashSet<usize>,
     /// Their counters, by event and place.
-    leaders: FxHashMap<(usize, Place), usize>,
+    pub(super) leaders: FxHashMap<(usize, Place), usize>,
     /// The events that the recording goes on without.
     left_out: BTreeSet<usize>,
     /// Notes that were printed, each once.
@@ -137,21 +133,20 @@ struct Opener<'a, K> {
 impl<K: Kernel> Opener<'_, K> {
     /// Opens every event for these threads; `late`: after others, for which the events are settled.
     fn add(&mut self, threads: &[Option<u32>], late: bool) -> Result<()> {
-        let (kernel, plan, with, messages) = (self.kernel, self.plan, self.with, self.messages);
-        let places = plan
+        let places = self
+            .plan
             .events
             .iter()
-            .map(|event| places(event, plan, threads, &self.cgroups))
+            .map(|event| places(event, self.plan, threads, &self.cgroups))
             .collect::<Vec<_>>();
         allow_files(self.counters.all.len() + places.iter().map(Vec::len).sum::<usize>());
-        let counters = &mut self.counters;
         'events: for (index, places) in places.iter().enumerate() {
-            let before = counters.all.len();
-            let Some(mut event) = counters.events.get(index).cloned() else { continue };
+            let before = self.counters.all.len();
+            let Some(mut event) = self.counters.events.get(index).cloned() else { continue };
             if late && (!is_of_threads(&event) || self.left_out.contains(&index)) {
                 continue;
             }
-            let starts = counters.starts(&event);
+            let starts = self.counters.starts(&event);
             if event.leader.is_some_and(|leader| self.left_out.contains(&leader)) {
                 // The rest of a group without its leader counts alone.
                 event.leader = None;
@@ -159,50 +154,64 @@ impl<K: Kernel> Opener<'_, K> {
             }
             let mut hidden = None;
             for place in places {
-                let settled = late || counters.all.len() > before;
-                let leader = event.leader.and_then(|leader| self.leaders.get(&(leader, *place)));
-                let leader = leader.and_then(|leader| counters.all.get(*leader)).map(AsFd::as_fd);
-                let at = Opening { place: *place, leader, starts, settled };
-                let fd = match open_one(kernel, &mut event, at, with, messages)? {
+                let settled = late || self.counters.all.len() > before;
+                match self.attempt(&mut event, Opening { place: *place, starts, settled })? {
                     Attempt::Opened(fd, notes) => {
-                        for note in notes {
-                            if !self.told.contains(&note) {
-                                messages.note(&note);
-                                self.told.push(note);
-                            }
-                        }
-                        fd
+                        self.note_once(notes);
+                        self.keep(fd, &event, index, *place)?;
                     }
-                    Attempt::Gone => continue,
+                    Attempt::Gone => {}
                     Attempt::LeftOut => {
                         self.left_out.insert(index);
                         continue 'events;
                     }
                     Attempt::Hidden(why) => {
-                        counters.hidden.extend(place.thread);
+                        self.counters.hidden.extend(place.thread);
                         hidden.get_or_insert(why);
-                        continue;
                     }
-                };
-                filter(kernel, fd.as_fd(), &event)?;
-                let id = kernel
-                    .id(fd.as_fd())
-                    .map_err(|e| Error::io("cannot read the id of a counter", e))?;
-                if self.leads.contains(&index) {
-                    self.leaders.insert((index, *place), counters.all.len());
                 }
-                counters.all.push(Counter::new(fd, id, index, *place));
             }
-            if counters.all.len() == before && !late {
+            let opened = self.counters.all.len() - before;
+            if opened == 0 && !late {
                 return Err(Error::Failed(
-                    hidden.unwrap_or_else(|| fallback_message(&event, with)),
+                    hidden.unwrap_or_else(|| fallback_message(&event, self.with)),
                 ));
             }
-            messages.explain(|| explain(&event, counters.all.len() - before));
-            if let Some(slot) = counters.events.get_mut(index) {
+            self.messages.explain(|| explain(&event, opened));
+            if let Some(slot) = self.counters.events.get_mut(index) {
                 *slot = event;
             }
         }
+        Ok(())
+    }
+
+    /// Prints notes, each once.
+    fn note_once(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.told.contains(&note) {
+                self.messages.note(&note);
+                self.told.push(note);
+            }
+        }
+    }
+
+    /// Keeps an open counter of an event, filtered as the event asks.
+    fn keep(
+        &mut self,
+        fd: OwnedFd,
+        event: &PlannedEvent,
+        index: usize,
+        place: Place,
+    ) -> Result<()> {
+        filter(self.kernel, fd.as_fd(), event)?;
+        let id = self
+            .kernel
+            .id(fd.as_fd())
+            .map_err(|e| Error::io("cannot read the id of a counter", e))?;
+        if self.leads.contains(&index) {
+            self.leaders.insert((index, place), self.counters.all.len());
+        }
+        self.counters.all.push(Counter::new(fd, id, index, place));
         Ok(())
     }
 }
@@ -268,148 +277,6 @@ impl Counters {
             it.attr.flags & (AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC)
         })
     }
-}
-
-/// Place and group of a counter to open.
-#[derive(Clone, Copy)]
-struct Opening<'a> {
-    place: Place,
-    /// Counter of its group's leader at this place.
-    leader: Option<BorrowedFd<'a>>,
-    /// Flags that start the leader, for an event that leaves the group.
-    starts: AttrFlags,
-    /// `true` if the event already has a counter, so that its attr is final.
-    settled: bool,
-}
-
-enum Attempt {
-    /// Contains notes on what was given up.
-    Opened(OwnedFd, Vec<String>),
-    /// The thread has ended, or the CPU went offline.
-    Gone,
-    /// The recording goes on without its event.
-    LeftOut,
-    /// The thread belongs to the target user (`-u`), but rec may not trace it. Contains the
-    /// message.
-    Hidden(String),
-}
-
-/// Opens one counter. Until the first counter of an event is open, fallbacks change the event's
-/// attr. After that, the attr is final, and only ended threads, hidden threads (`-u`) and CPUs that
-/// went offline are skipped.
-fn open_one<K: Kernel>(
-    kernel: &K,
-    event: &mut PlannedEvent,
-    Opening { place, leader, starts, settled }: Opening<'_>,
-    with: Circumstances<'_>,
-    messages: &Messages,
-) -> Result<Attempt> {
-    let mut trial = event.clone();
-    let mut given_up = Vec::new();
-    let mut interruptions = 0;
-    loop {
-        let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
-            Ok(fd) => {
-                let notes =
-                    given_up.iter().map(|what: &GivenUp| what.note(event, &trial, with)).collect();
-                *event = trial;
-                return Ok(Attempt::Opened(fd, notes));
-            }
-            Err(errno) => errno,
-        };
-        // A signal may have come; but the kernel says so too where asking again does not help.
-        if errno == Errno::INTR && interruptions < MOST_INTERRUPTIONS {
-            interruptions += 1;
-            continue;
-        }
-        let thread_ended = errno == Errno::SRCH && with.target.is_attached();
-        let cpu_went = errno == Errno::NODEV && settled;
-        if thread_ended || cpu_went {
-            return Ok(Attempt::Gone);
-        }
-        // A weak group that does not fit on its PMU is split.
-        if trial.weak
-            && trial.leader.is_some()
-            && matches!(errno, Errno::INVAL | Errno::BADF)
-            && !settled
-        {
-            trial.leader = None;
-            // It no longer has a leader that starts it.
-            trial.attr.flags |= starts;
-            continue;
-        }
-        match fallback::next(&trial, errno, with) {
-            Fallback::Retry { event: less, given_up: what } if !settled => {
-                trial = *less;
-                if what == Some(GivenUp::Cycles) {
-                    given_up.retain(|what| *what == GivenUp::Kernel);
-                }
-                given_up.extend(what);
-            }
-            Fallback::LeaveOut(what) if !settled => {
-                messages.note(what);
-                return Ok(Attempt::LeftOut);
-            }
-            Fallback::NotSupported if !settled => {
-                messages.explain(|| {
-                    let why = crate::messages::error::why_words(&errno.into());
-                    format!("event {}: not supported here: {why}", trial.full_name())
-                });
-                return Ok(Attempt::LeftOut);
-            }
-            // Counters for other threads of the user could be opened, so the thread is the reason,
-            // not the event.
-            Fallback::Retry { .. } | Fallback::LeaveOut(_) | Fallback::NotSupported
-                if unnamed(errno, place, with) =>
-            {
-                return Ok(Attempt::Hidden(String::new()));
-            }
-            Fallback::Retry { .. } | Fallback::LeaveOut(_) | Fallback::NotSupported => {
-                let why = crate::messages::error::why_words(&errno.into());
-                let cpu =
-                    place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
-                return Err(Error::Failed(format!(
-                    "cannot count {} on {cpu}, unlike on the CPUs before it: {why}; exclude that \
-                     CPU with -C",
-                    trial.full_name()
-                )));
-            }
-            Fallback::GiveUp(advice) if unnamed(errno, place, with) => {
-                return Ok(Attempt::Hidden(advice));
-            }
-            Fallback::GiveUp(advice) => {
-                let takes = |attr: &Attr, grouped: bool| {
-                    let leader = if grouped { trial.leader.and(leader) } else { None };
-                    kernel.open(attr, place, leader).is_ok()
-                };
-                let found = (errno == Errno::INVAL && !settled)
-                    .then(|| fallback::diagnose(&trial, with, takes));
-                return Err(Error::Failed(found.flatten().unwrap_or(advice)));
-            }
-        }
-    }
-}
-
-/// Returns whether the kernel refused a thread that was selected by `-u`, not by its id.
-fn unnamed(errno: Errno, place: Place, with: Circumstances<'_>) -> bool {
-    let refused = matches!(errno, Errno::ACCESS | Errno::PERM) && place.thread.is_some();
-    refused && matches!(with.target, Target::User(_))
-}
-
-/// Returns the attr for the kernel: for a probe, that of its tracepoint, or with the pointer to the
-/// path or name in `event`.
-fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
-    let Some(probe) = &event.probe else { return Cow::Borrowed(&event.attr) };
-    let attr = event.attr.clone();
-    Cow::Owned(match (probe.tracepoint, &probe.target) {
-        (Some(id), _) => {
-            Attr { kind: EventType::TRACEPOINT, config: id, config1: 0, config2: 0, ..attr }
-        }
-        (None, Some(target)) => {
-            Attr { config1: target.as_ptr().expose_provenance() as u64, ..attr }
-        }
-        (None, None) => attr,
-    })
 }
 
 /// Sets the event's filter on a counter.

@@ -8,7 +8,7 @@ use recrep_format::abi::DataSrc;
 use recrep_format::feature::NumaTopology;
 use serde::{Serialize, Serializer};
 
-use super::args::{C2cQuery, Detail};
+use super::args::{C2cQuery, Detail, Display};
 use super::stats::Stats;
 use crate::query::{Column, KeyError, Mode, SortKey, lists};
 use crate::samples::Session;
@@ -118,7 +118,6 @@ pub(super) fn lines(
     asked: &C2cQuery,
     nodes: &BTreeMap<u32, u32>,
 ) -> Vec<SharedLine> {
-    type Offsets<'r> = BTreeMap<(Cow<'r, str>, Details), Offset>;
     let mut lines =
         BTreeMap::<(Cow<'_, str>, Cow<'_, str>, Details), (SharedLine, Offsets<'_>)>::new();
     let cpu = DETAILS + asked.coalesce.iter().filter(|detail| **detail != Detail::Tid).count();
@@ -153,27 +152,36 @@ pub(super) fn lines(
             at.nodes.entry(node).or_default().insert(cpu);
         }
     }
-    // Equal ones stay in the order of their names.
-    let order = |stats: &Stats| Reverse((stats.shown(asked.display), stats.records));
-    let lines = lines.into_iter().map(|((address, dso, companions), (line, offsets))| {
-        let offsets = offsets.into_iter().map(|((offset, detail), at)| Offset {
-            offset: offset.into_owned(),
-            detail,
-            ..at
-        });
-        let mut offsets: Vec<Offset> = offsets.collect();
-        offsets.sort_by_key(|offset| order(&offset.stats));
-        SharedLine {
-            line: Cow::into_owned(address),
-            dso: Cow::into_owned(dso),
-            companions,
-            offsets,
-            ..line
-        }
+    let lines = lines.into_iter().map(|((line, dso, companions), (found, offsets))| SharedLine {
+        line: line.into_owned(),
+        dso: dso.into_owned(),
+        companions,
+        offsets: in_order(offsets, asked.display),
+        ..found
     });
     let mut lines: Vec<SharedLine> = lines.collect();
-    lines.sort_by_key(|line| order(&line.stats));
+    lines.sort_by_key(|line| order(&line.stats, asked.display));
     lines
+}
+
+/// Offsets of a line by their number and what distinguishes their accesses.
+type Offsets<'r> = BTreeMap<(Cow<'r, str>, Details), Offset>;
+
+/// Returns the offsets, those with most of the requested accesses first.
+fn in_order(offsets: Offsets<'_>, display: Display) -> Vec<Offset> {
+    let offsets = offsets.into_iter().map(|((offset, detail), found)| Offset {
+        offset: offset.into_owned(),
+        detail,
+        ..found
+    });
+    let mut offsets: Vec<Offset> = offsets.collect();
+    offsets.sort_by_key(|offset| order(&offset.stats, display));
+    offsets
+}
+
+/// Returns the key by which lines and offsets are sorted; equal ones stay in the order of their names.
+fn order(stats: &Stats, display: Display) -> Reverse<(u64, u64)> {
+    Reverse((stats.shown(display), stats.records))
 }
 
 /// Returns the sum of the lines' accesses.

@@ -181,7 +181,7 @@ fn line(
     let function = finder.symbol(place).map(|function| function.name);
     let is_named =
         |names: &HashSet<String>| function.as_deref().is_some_and(|name| names.contains(name));
-    if !filter.passes(s, place.module)
+    if !filter.samples.takes(s.who.time, s.who.cpu, &s.task, tid, place.module)
         || (filters.resolved && function.is_none())
         || !filters.symbols.as_ref().is_none_or(is_named)
     {

@@ -3,13 +3,11 @@
 use recrep_format::attr::AttrIndex;
 
 use super::args::Switches;
-use super::sample::ScriptSample;
 use crate::query::SampleFilters;
 use crate::samples::{SampleFilter, Session};
-use crate::timeline::ModuleId;
 
 pub(super) struct ListingFilter<'q> {
-    pub(super) compiled: SampleFilter<'q>,
+    pub(super) samples: SampleFilter<'q>,
     /// Event whose samples switch samples on; until the first of them, samples are left out.
     pub(super) on: Option<AttrIndex>,
     /// Event whose samples switch samples off.
@@ -28,18 +26,9 @@ impl<'q> ListingFilter<'q> {
     ) -> anyhow::Result<Self> {
         let on = find_event("--switch-on", &switches.switch_on, session)?;
         let off = find_event("--switch-off", &switches.switch_off, session)?;
-        let compiled = SampleFilter::new(session, filters, None, None);
-        let compiled = SampleFilter { takes_unknown: true, ..compiled };
-        Ok(Self { compiled, on, off, shows_switches: switches.show_on_off_events })
-    }
-
-    /// Returns whether a sample of a module passes all filters except those by function and event.
-    pub(super) fn passes(&self, s: &ScriptSample<'_>, module: Option<ModuleId>) -> bool {
-        let (filter, [_, tid]) = (&self.compiled, s.who.tid);
-        filter.takes_time(s.who.time)
-            && filter.counts_cpu(|| s.who.cpu)
-            && filter.takes_task(&s.task, tid)
-            && filter.takes_module(module)
+        let samples = SampleFilter::new(session, filters, None, None);
+        let samples = SampleFilter { takes_unknown: true, ..samples };
+        Ok(Self { samples, on, off, shows_switches: switches.show_on_off_events })
     }
 
     /// Returns whether a sample of this event is listed where events switch samples on and off.

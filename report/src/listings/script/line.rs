@@ -192,7 +192,7 @@ impl<'s> Printer<'s> {
                 Some(task.map_or(0, |(_, time)| time)),
             );
         }
-        if !self.listing.filter.compiled.counts_cpu(|| cpu) {
+        if !self.listing.filter.samples.counts_cpu(|| cpu) {
             return Ok(());
         }
         let [_, tid] = task.map_or(own, |(task, _)| task);
@@ -261,14 +261,15 @@ impl<'s> Printer<'s> {
         Ok(())
     }
 
-    fn passes(&mut self, s: &ScriptSample<'_>) -> bool {
+    /// Returns whether a sample is listed.
+    fn is_listed(&mut self, s: &ScriptSample<'_>) -> bool {
         let filter = &self.listing.filter;
-        let module = if filter.compiled.modules.is_some() {
-            self.chains.finder.place_of(s).module
-        } else {
-            None
+        let [_, tid] = s.who.tid;
+        let module = match filter.samples.modules {
+            Some(_) => self.chains.finder.place_of(s).module,
+            None => None,
         };
-        if !filter.passes(s, module) {
+        if !filter.samples.takes(s.who.time, s.who.cpu, &s.task, tid, module) {
             return false;
         }
         let filters = &self.listing.query.filters;
@@ -289,7 +290,7 @@ impl<'s> Printer<'s> {
     /// Prints a sample of an event, if it passes the filters.
     fn counted(&mut self, s: &ScriptSample<'_>, lines: &mut OutputLines) -> io::Result<()> {
         let fields = self.listing.fields.get(s.event.0).filter(|fields| !fields.is_empty());
-        let Some(fields) = fields.filter(|_| self.passes(s)) else { return Ok(()) };
+        let Some(fields) = fields.filter(|_| self.is_listed(s)) else { return Ok(()) };
         self.lines += 1;
         self.line(fields, s, lines.of_sample(s.event))
     }

@@ -36,6 +36,25 @@ pub(super) struct StartPrinter<'q> {
     zone: TimeZone,
 }
 
+/// Prints the ids that are selected of a process and a thread.
+fn ids([pid, tid]: [i32; 2], fields: &Fields, out: &mut Vec<u8>) {
+    match (fields.has(OutputField::Pid), fields.has(OutputField::Tid)) {
+        (true, true) => {
+            digits::decimal(out, pid, 7);
+            out.push(b'/');
+            let end = out.len() + 7;
+            digits::decimal(out, tid, 0);
+            out.resize(out.len().max(end), b' ');
+            out.push(b' ');
+        }
+        (true, false) | (false, true) => {
+            digits::decimal(out, if fields.has(OutputField::Pid) { pid } else { tid }, 7);
+            out.push(b' ');
+        }
+        (false, false) => {}
+    }
+}
+
 impl<'q> StartPrinter<'q> {
     pub(super) fn new(look: &'q ScriptStyle, clock: Option<ClockData>) -> Self {
         Self { look, first: 0, previous: 0, clock, zone: TimeZone::system() }
@@ -58,36 +77,9 @@ impl<'q> StartPrinter<'q> {
             }
             out.push(b' ');
         }
-        let [pid, tid] = who.tid;
-        match (fields.has(OutputField::Pid), fields.has(OutputField::Tid)) {
-            (true, true) => {
-                digits::decimal(out, pid, 7);
-                out.push(b'/');
-                let end = out.len() + 7;
-                digits::decimal(out, tid, 0);
-                out.resize(out.len().max(end), b' ');
-                out.push(b' ');
-            }
-            (true, false) | (false, true) => {
-                digits::decimal(out, if fields.has(OutputField::Pid) { pid } else { tid }, 7);
-                out.push(b' ');
-            }
-            (false, false) => {}
-        }
+        ids(who.tid, fields, out);
         if fields.has(OutputField::Cpu) {
-            let cpu = who.cpu.map_or(-1, u32::cast_signed);
-            match u64::try_from(cpu) {
-                Ok(cpu) if !self.look.latency => {
-                    out.push(b'[');
-                    digits::zeros(out, cpu, 3);
-                    out.extend_from_slice(b"] ");
-                }
-                _ if !self.look.latency => out.extend_from_slice(format!("[{cpu:03}] ").as_bytes()),
-                _ => {
-                    digits::decimal(out, cpu, 3);
-                    out.push(b' ');
-                }
-            }
+            self.cpu(who.cpu, out);
         }
         if fields.has(OutputField::Misc) {
             out.extend_from_slice(format!("{:<5} ", letters(who.misc, who.kind)).as_bytes());
@@ -108,6 +100,22 @@ impl<'q> StartPrinter<'q> {
                 digits::zeros(out, nanoseconds / 1000, 6);
             }
             out.extend_from_slice(b": ");
+        }
+    }
+
+    fn cpu(&self, cpu: Option<u32>, out: &mut Vec<u8>) {
+        let cpu = cpu.map_or(-1, u32::cast_signed);
+        match u64::try_from(cpu) {
+            Ok(cpu) if !self.look.latency => {
+                out.push(b'[');
+                digits::zeros(out, cpu, 3);
+                out.extend_from_slice(b"] ");
+            }
+            _ if !self.look.latency => out.extend_from_slice(format!("[{cpu:03}] ").as_bytes()),
+            _ => {
+                digits::decimal(out, cpu, 3);
+                out.push(b' ');
+            }
         }
     }
 
