@@ -9,9 +9,9 @@
 //! Without CPUs (`--per-thread`), each thread has a ring. Counters that write backwards have
 //! separate rings, and an event with an AUX area owns the ring that the area belongs to.
 
-mod attempt;
 mod counter;
 mod mapping;
+mod opener;
 mod opening;
 mod reading;
 

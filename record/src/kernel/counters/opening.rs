@@ -1,9 +1,8 @@
 //! Opening of counters: each event on each of its CPUs and threads, with fallbacks for what the
 //! kernel refuses.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use recrep_console::units;
@@ -11,8 +10,8 @@ use recrep_format::abi::AttrFlags;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::io::Errno;
 
-use super::attempt::{Attempt, Opening};
 use super::counter::{Counter, Counters};
+use super::opener::{Attempt, Cgroups, Opener, Opening};
 use crate::kernel::fallback::{self, Circumstances, Fallback};
 use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
@@ -110,24 +109,6 @@ pub(crate) fn open_counters<K: Kernel>(
     let mut counters = opener.counters;
     counters.all.sort_by_key(|counter| counter.event);
     Ok(Opened { counters, left_out: opener.left_out })
-}
-
-/// State of opening: what it takes, and what is open by now.
-pub(super) struct Opener<'a, K> {
-    pub(super) kernel: &'a K,
-    plan: &'a Plan,
-    pub(super) with: Circumstances<'a>,
-    pub(super) messages: &'a Messages,
-    cgroups: Cgroups,
-    pub(super) counters: Counters,
-    /// The events that lead groups.
-    leads: FxHashSet<usize>,
-    /// Their counters, by event and place.
-    pub(super) leaders: FxHashMap<(usize, Place), usize>,
-    /// The events that the recording goes on without.
-    left_out: BTreeSet<usize>,
-    /// Notes that were printed, each once.
-    told: Vec<String>,
 }
 
 impl<K: Kernel> Opener<'_, K> {
@@ -233,23 +214,6 @@ pub(crate) fn files_of(event: &PlannedEvent, plan: &Plan, threads: usize) -> usi
     if is_of_threads(event) { cpus.saturating_mul(threads) } else { cpus }
 }
 
-/// Open directories of the events' cgroups.
-struct Cgroups(HashMap<String, File>);
-
-impl Cgroups {
-    fn open(plan: &Plan) -> Result<Self> {
-        let names = plan.events.iter().filter_map(|event| event.cgroup.clone());
-        Ok(Self(
-            names
-                .map(|name| {
-                    let file = crate::tasks::cgroup::open(&name)?;
-                    Ok((name, file))
-                })
-                .collect::<Result<_>>()?,
-        ))
-    }
-}
-
 /// Returns the places at which an event is counted.
 fn places(
     event: &PlannedEvent,
@@ -261,7 +225,8 @@ fn places(
         true => vec![None],
         false => event.cpus.as_ref().unwrap_or(&plan.cpus).iter().map(|cpu| Some(*cpu)).collect(),
     };
-    let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name)).map(AsRawFd::as_raw_fd);
+    let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name));
+    let cgroup = cgroup.map(AsRawFd::as_raw_fd);
     let threads = if is_of_threads(event) { threads } else { &[None] };
     threads
         .iter()

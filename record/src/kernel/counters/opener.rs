@@ -1,21 +1,60 @@
-//! Asking for one counter, and for less where the kernel refuses it.
+//! What opens counters: it asks for one, and for less where the kernel refuses it.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use recrep_format::abi::{AttrFlags, EventType};
 use recrep_format::attr::Attr;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::io::Errno;
 
-use super::opening::Opener;
+use super::counter::Counters;
 use crate::kernel::fallback::{self, Circumstances, Fallback, GivenUp};
 use crate::kernel::{Kernel, Place};
+use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
-use crate::plan::PlannedEvent;
+use crate::plan::{Plan, PlannedEvent};
 use crate::tasks::Target;
 
 /// Maximum number of times that a counter is asked for again after EINTR.
 const MOST_INTERRUPTIONS: usize = 10;
+
+/// State of opening: what it takes, and what is open by now.
+pub(super) struct Opener<'a, K> {
+    pub(super) kernel: &'a K,
+    pub(super) plan: &'a Plan,
+    pub(super) with: Circumstances<'a>,
+    pub(super) messages: &'a Messages,
+    pub(super) cgroups: Cgroups,
+    pub(super) counters: Counters,
+    /// The events that lead groups.
+    pub(super) leads: FxHashSet<usize>,
+    /// Their counters, by event and place.
+    pub(super) leaders: FxHashMap<(usize, Place), usize>,
+    /// The events that the recording goes on without.
+    pub(super) left_out: BTreeSet<usize>,
+    /// Notes that were printed, each once.
+    pub(super) told: Vec<String>,
+}
+
+/// Open directories of the events' cgroups.
+pub(super) struct Cgroups(pub(super) HashMap<String, File>);
+
+impl Cgroups {
+    pub(super) fn open(plan: &Plan) -> Result<Self> {
+        let names = plan.events.iter().filter_map(|event| event.cgroup.clone());
+        Ok(Self(
+            names
+                .map(|name| {
+                    let file = crate::tasks::cgroup::open(&name)?;
+                    Ok((name, file))
+                })
+                .collect::<Result<_>>()?,
+        ))
+    }
+}
 
 /// Place of a counter to open, and what the event's earlier counters have settled.
 #[derive(Clone, Copy)]
