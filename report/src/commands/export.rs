@@ -27,7 +27,7 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    /// Format of the files: pprof (go tool pprof, and rep itself)
+    /// Format of the files: pprof (go tool pprof, and rep itself) or speedscope
     #[arg(
         long, hide_possible_values = true, default_value = "pprof", help_heading = "Output",
         value_parser = cli::output_parser(|output| output.file.is_some())

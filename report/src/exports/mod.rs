@@ -13,6 +13,7 @@ pub(crate) mod markdown;
 pub(crate) mod outputs;
 mod pprof;
 pub(crate) mod sheet;
+mod speedscope;
 mod text;
 
 use std::io::{self, Write};

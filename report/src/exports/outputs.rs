@@ -15,7 +15,7 @@ use recrep_counts::Format as CountFormat;
 
 use super::export::{Export, FileExport};
 use super::sheet::{Tables, write_csv};
-use super::{csv, folded, json, markdown, pprof, text};
+use super::{csv, folded, json, markdown, pprof, speedscope, text};
 use crate::query::Needs;
 
 /// A value of `--format`. It is offered by the commands whose answers it prints.
@@ -74,7 +74,7 @@ const COMPARED: Needs = Needs { unmapped: true, ..COMPANIONS };
 const COMPARED_STACKS: Needs = Needs { stacks: true, ..COMPANIONS };
 
 /// The outputs, in the order of the help.
-static OUTPUTS: [Output; 9] = [
+static OUTPUTS: [Output; 10] = [
     Output {
         report: Some(&text::TextReport),
         tables: Some(AnswerWriter { needs: MARKS, write: |tables, out| tables.print_text(out) }),
@@ -133,6 +133,7 @@ static OUTPUTS: [Output; 9] = [
         ..of_nothing("markdown")
     },
     Output { file: Some(&pprof::Pprof), ..of_nothing("pprof") },
+    Output { file: Some(&speedscope::Speedscope), ..of_nothing("speedscope") },
     Output { paths: Some(COMPANIONS), ..of_nothing("bolt") },
     Output {
         comparison: Some(AnswerWriter {

@@ -47,4 +47,5 @@ mod rep_stat;
 mod rewrite;
 mod schemas;
 mod script_agrees;
+mod speedscope;
 mod ways;
