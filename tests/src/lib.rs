@@ -21,6 +21,7 @@
 //! | [`cutting`] | files that are cut short while `rep` reads them, and which rules it broke |
 //! | [`agreement`] | `rep` and perf, held against each other on one file |
 //! | [`listing`] | `rep script` and `perf script`, held against each other line by line |
+//! | [`aliases`] | names of the C library's functions, one for each |
 //! | [`witness`] | what a module's own symbol tables say of a function's name |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
@@ -36,6 +37,7 @@
 )]
 
 pub mod agreement;
+pub mod aliases;
 pub mod campaign;
 pub mod cutting;
 pub mod damage;

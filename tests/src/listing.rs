@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::agreement::Extent;
+use crate::aliases::with_shortest_names;
 use crate::perf::perf;
 use crate::programs::rep;
 use crate::report::listed;
@@ -224,7 +225,7 @@ fn perfs_listing(
 }
 
 fn lines(outcome: &Outcome) -> Vec<String> {
-    String::from_utf8_lossy(&outcome.stdout)
+    with_shortest_names(&String::from_utf8_lossy(&outcome.stdout))
         .lines()
         .map(|line| line.trim_end().to_owned())
         .collect()

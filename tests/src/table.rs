@@ -8,10 +8,13 @@
 //! `[.] malloc@plt`. perf before 6.3 names them by their position among the relocations, which is
 //! wrong wherever these are in another order, and knows neither `.plt.got` nor the table's head,
 //! `[.] .plt`. So under a key where either has such an entry, these and the samples without a
-//! symbol are added up. Later versions of perf agree with rep on each.
+//! symbol are added up. Later versions of perf agree with rep on each. Functions of the C library have
+//! the shortest of their names (see [`aliases`](crate::aliases)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use crate::aliases::with_shortest_names;
 
 /// Counts under one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +41,10 @@ impl Table {
     }
 
     /// Adds one printed row.
-    pub fn add(&mut self, key: Vec<String>, samples: u64, period: u64) {
+    pub fn add(&mut self, mut key: Vec<String>, samples: u64, period: u64) {
+        for symbol in key.iter_mut().filter(|text| text.starts_with("[.] ")) {
+            *symbol = with_shortest_names(symbol);
+        }
         let counts = self.rows.entry(key).or_default();
         counts.samples += samples;
         counts.period += period;

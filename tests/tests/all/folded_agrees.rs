@@ -11,6 +11,7 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_fixtures::manifest::cases;
 use recrep_format::abi::{EventType, SampleType, context};
 use recrep_format::endian::Endian;
+use recrep_tests::aliases::with_shortest_names;
 use recrep_tests::campaign::originals;
 use recrep_tests::forms::{forms, is_full};
 use recrep_tests::programs::{rep, workload};
@@ -26,8 +27,10 @@ use serde_json::Value;
 /// [`with_entries_named`]).
 fn lines_of(text: &str) -> BTreeMap<String, u64> {
     let plain = |stack: &str| -> String {
-        let name =
-            |frame: &str| if is_plt(frame) { "@plt".to_owned() } else { without_hash(frame) };
+        let name = |frame: &str| match is_plt(frame) {
+            true => "@plt".to_owned(),
+            false => with_shortest_names(&without_hash(frame)),
+        };
         stack.split(';').map(name).collect::<Vec<_>>().join(";")
     };
     let mut lines = BTreeMap::new();

@@ -92,6 +92,32 @@ fn one_name_for_an_address() {
 }
 
 #[test]
+fn the_name_of_a_function_is_the_one_that_callers_write() {
+    let local = |name| TestSymbol { bind: STB_LOCAL, ..function(name, 0x1000, 8) };
+    let weak = |name| TestSymbol { bind: STB_WEAK, ..function(name, 0x1000, 8) };
+    let global = |name| function(name, 0x1000, 8);
+    let best = |symtab, dynsym| names(symtab, dynsym)(0x1000);
+    let write =
+        vec![local("__GI___write"), local("__GI___libc_write"), weak("__write"), weak("write")];
+    assert_eq!(best(write.clone(), vec![]), "write");
+    assert_eq!(best(write, vec![weak("__write"), weak("write")]), "write");
+    assert_eq!(best(vec![global("_IO_puts"), weak("puts")], vec![]), "puts");
+    assert_eq!(best(vec![global("_IO_puts")], vec![weak("puts")]), "puts");
+    let open = vec![local("__libc_open64"), weak("__open"), weak("open64"), weak("open")];
+    assert_eq!(best(open, vec![]), "open");
+    assert_eq!(best(vec![weak("open64")], vec![]), "open64");
+    assert_eq!(best(vec![weak("cosf32"), local("__cosf_ifunc"), weak("cosf")], vec![]), "cosf");
+    assert_eq!(best(vec![local("__GI_x"), local("__x")], vec![]), "__x");
+    assert_eq!(best(vec![local("__GI__dl_x"), global("_dl_x")], vec![]), "_dl_x");
+    // Neither a stub of the kernel nor of musl gives its weak aliases their name.
+    assert_eq!(
+        best(vec![weak("__x64_sys_acct"), global("sys_ni_syscall")], vec![]),
+        "sys_ni_syscall"
+    );
+    assert_eq!(best(vec![weak("__acquire_ptc"), local("dummy")], vec![]), "dummy");
+}
+
+#[test]
 fn mangled_names_are_ranked_by_their_demangled_form() {
     // Longer than `plain_name` while mangled, shorter when demangled (`a::b`).
     let symtab =

@@ -10,7 +10,7 @@ use crate::input::map::Bytes;
 /// Source number that marks a [`NameRef`] as the number of a tie.
 pub(crate) const TIE: u8 = u8::MAX;
 
-/// Position of a name, and what decides between symbols of one start before their names do:
+/// Position of a name, and the kind of the symbol, which decides between equal names:
 ///
 /// ```text
 ///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in source, 48 bits
@@ -33,6 +33,8 @@ impl NameRef {
     const OFFSET: u64 = (1 << 48) - 1;
     /// Higher for a symbol that is preferred: not weak, then global.
     const BINDING: u64 = 3 << 48;
+    /// Greatest [`Self::BINDING`] of a weak symbol.
+    const WEAK: u64 = 1 << 48;
     /// [`Self::BINDING`] of a symbol that is neither weak nor global.
     const LOCAL: u64 = 2 << 48;
     /// The symbol is an indirect function, or was preferred to an alias that is one.
@@ -56,9 +58,13 @@ impl NameRef {
         Self(self.0 | if ifunc { Self::IFUNC } else { 0 })
     }
 
-    /// Returns what decides between symbols of one start before their names do.
+    /// Returns the rank of the symbol's binding: higher if it is not weak, then if it is global.
     pub(crate) fn binding(self) -> u64 {
         self.0 & Self::BINDING
+    }
+
+    pub(crate) fn is_weak(self) -> bool {
+        self.binding() <= Self::WEAK
     }
 
     /// Returns whether the symbol may be one that only a part of its file sees. Names that are not

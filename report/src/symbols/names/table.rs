@@ -9,19 +9,17 @@
 //! ```
 //!
 //! # One symbol for each start
-//! Files have many names for one address and many symbols without a size. The rules for both are
-//! perf's, so that reports agree. A table is built in rounds (first `.symtab`, then `.dynsym`), and
-//! each round ends with:
+//! Files have many names for one address and many symbols without a size. A table is built in
+//! rounds (first `.symtab`, then `.dynsym`), and each round ends with:
 //!
 //! 1. Sort by start, equal starts in the file's order, symbols of earlier rounds first.
 //! 2. A symbol without size ends where the next one starts; the last one at the end of the page
 //!    after its own.
-//! 3. Of the symbols that share a start, keep the best one: one with a size, rather than without;
-//!    not weak; global; with fewer leading underscores; with the longer name; the first.
+//! 3. Of the symbols that share a start, keep those with a size, if there are any. Which of them
+//!    gives the name, [`aliases`](super::aliases) decides.
 //!
-//! The underscores and the length are those of the name as it is shown, that is, demangled. Reading
-//! the names of every alias in a library costs more than everything else here, so whatever names
-//! decide is stored as a tie and decided when it is hit.
+//! Reading the names of every alias in a library costs more than everything else here, so they are
+//! stored as a tie, which is decided when it is hit.
 //!
 //! # Nested symbols
 //! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that
@@ -33,10 +31,10 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use object::elf::STB_GLOBAL;
-use recrep_console::demangle;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::input::map::Bytes;
+use crate::symbols::names::aliases::{best, rivals};
 use crate::symbols::names::coarse::Coarse;
 pub(crate) use crate::symbols::names::packed::{NameRef, name_at, name_hash};
 use crate::symbols::names::packed::{PackedNames, TIE};
@@ -70,7 +68,7 @@ pub struct SymbolTable {
 /// is unknown.
 pub(crate) type PackedSymbol = Symbol<NameRef>;
 
-/// Symbols with the same addresses that can be ranked only by their names.
+/// Symbols with the same addresses, of which one gives the name.
 #[derive(Debug)]
 struct Tie {
     candidates: Box<[PackedSymbol]>,
@@ -298,10 +296,10 @@ impl TableBuilder {
             next = Some(symbol.start);
         }
         for group in self.symbols.chunk_by_mut(same_start).filter(|group| group.len() > 1) {
-            let best = group.iter().map(PackedSymbol::rank).max();
+            let has_sized = group.iter().any(PackedSymbol::has_size);
             let is_ifunc = group.iter().any(|symbol| symbol.name.is_ifunc());
             for symbol in group {
-                symbol.name = if Some(symbol.rank()) == best {
+                symbol.name = if symbol.has_size() == has_sized {
                     symbol.name.with_ifunc(is_ifunc)
                 } else {
                     NameRef::NONE
@@ -340,9 +338,8 @@ impl PackedSymbol {
         self.name.tie()
     }
 
-    /// Returns what decides between symbols of one start before their names do.
-    fn rank(&self) -> (bool, u64) {
-        (self.end > self.start, self.name.binding())
+    fn has_size(&self) -> bool {
+        self.end > self.start
     }
 }
 
@@ -378,48 +375,6 @@ fn unite(
         *first = best;
     }
     last
-}
-
-/// Returns those symbols of one start between which only demangling can decide.
-fn rivals(group: &[PackedSymbol], names: &PackedNames) -> Vec<PackedSymbol> {
-    let mut kept: Vec<PackedSymbol> = Vec::new();
-    for symbol in group {
-        let name = names.get(symbol.name);
-        // There is at most one plain name among the rivals.
-        let both_plain = |other: &[u8]| !demangle::is_mangled(other) && !demangle::is_mangled(name);
-        let is_same = |rival: &&mut PackedSymbol| {
-            let other = names.get(rival.name);
-            other == name || demangle::same_when_demangled(other, name) || both_plain(other)
-        };
-        match kept.iter_mut().find(is_same) {
-            Some(rival) => {
-                let other = names.get(rival.name);
-                if both_plain(other) && shown_rank(name, false) > shown_rank(other, false) {
-                    *rival = *symbol;
-                }
-            }
-            None => kept.push(*symbol),
-        }
-    }
-    kept
-}
-
-/// Returns the best of these by its shown name; of equal ones the first.
-fn best(rivals: Vec<PackedSymbol>, names: &PackedNames, demangle: bool) -> Option<PackedSymbol> {
-    match rivals.as_slice() {
-        [only] => Some(*only),
-        _ => {
-            rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle))
-        }
-    }
-}
-
-/// Returns the rank of a name, as it is shown, among others of its address: higher for fewer
-/// leading underscores, then for the longer name.
-fn shown_rank(name: &[u8], demangle: bool) -> (std::cmp::Reverse<usize>, usize) {
-    let shown = if demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) };
-    let underscores = shown.bytes().take_while(|&byte| byte == b'_').count();
-    (std::cmp::Reverse(underscores), shown.len())
 }
 
 /// Returns the end of the page after the one with `start`; for a `start` on a page boundary, the

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use recrep_tests::aliases::with_shortest_names;
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::Row;
@@ -32,6 +33,7 @@ fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
     {
         UNKNOWN.clone_into(symbol);
     }
+    let key = key.iter().map(|text| with_shortest_names(text)).collect();
     rows.entry(key).or_default().push(counts);
 }
 
