@@ -24,6 +24,8 @@ pub(super) const INSTRUCTION: usize = 16;
 const MOST_STEPS: usize = 600;
 /// Number of exits that are looked for.
 const MOST_EXITS: usize = 3;
+/// Number of instructions of a function that are followed to find its end.
+const MOST_OF_FUNCTION: usize = 1 << 16;
 /// Number of branches that wait.
 const MOST_BRANCHES: usize = 64;
 
@@ -100,7 +102,7 @@ pub(super) fn exits(
     read: impl FnMut(u64, &mut [u8; INSTRUCTION]) -> usize,
 ) -> Vec<Exit> {
     let mut found = Vec::new();
-    follow(machine, start, read, |path, step| {
+    follow(machine, start, MOST_STEPS, read, |path, step| {
         if let Next::Return(pops) = step.next {
             found.extend(path.exit(machine, pops));
         }
@@ -114,6 +116,7 @@ pub(super) fn exits(
 fn follow(
     machine: Machine,
     start: u64,
+    steps: usize,
     mut read: impl FnMut(u64, &mut [u8; INSTRUCTION]) -> usize,
     mut show: impl FnMut(&Path, &Step) -> bool,
 ) {
@@ -125,7 +128,7 @@ fn follow(
     let mut visited = FxHashSet::default();
     let mut paths = vec![Path::new(start)];
     while let Some(mut path) = paths.pop() {
-        while visited.len() < MOST_STEPS && visited.insert(path.at) {
+        while visited.len() < steps && visited.insert(path.at) {
             let mut bytes = [0; INSTRUCTION];
             let length = read(path.at, &mut bytes);
             let Some(step) = bytes.get(..length).and_then(decode) else { break };
@@ -150,13 +153,41 @@ pub(super) fn moved(
     read: impl FnMut(u64, &mut [u8; INSTRUCTION]) -> usize,
 ) -> Option<i64> {
     let mut found = None;
-    follow(machine, start, read, |path, _| {
+    follow(machine, start, MOST_STEPS, read, |path, _| {
         if path.at == to {
             found = path.sp.filter(|sp| sp.base == Base::Sp).map(|sp| sp.offset);
         }
         path.at == to
     });
     found
+}
+
+/// Returns the end of the code that a function's first instruction leads to without a call: what
+/// follows on its start, with no more between than fills a line of 16 bytes. It is the start if
+/// instructions of this machine are not known. `read` copies code at an
+/// address, and returns the number of bytes that are known.
+pub fn end_of_code(
+    machine: Machine,
+    start: u64,
+    read: impl FnMut(u64, &mut [u8; 16]) -> usize,
+) -> u64 {
+    const LINE: u64 = 16;
+    let mut reached = Vec::new();
+    follow(machine, start, MOST_OF_FUNCTION, read, |path, step| {
+        reached.push((path.at, path.at.saturating_add(step.length as u64)));
+        false
+    });
+    reached.sort_unstable();
+    let mut end = start;
+    for (from, until) in reached {
+        let fills_line = from.is_multiple_of(LINE) && from - end.min(from) < LINE;
+        match from {
+            _ if from < start => {}
+            _ if from <= end || fills_line => end = end.max(until),
+            _ => break,
+        }
+    }
+    end
 }
 
 impl Path {

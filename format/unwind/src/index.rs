@@ -25,6 +25,16 @@ impl<B: Deref<Target = [u8]>> ArmIndex<B> {
 
     /// Returns the place of the last entry that is not behind a linked address.
     pub fn function_at(&self, address: u64) -> Option<usize> {
+        self.entries_until(address)?.checked_sub(1)
+    }
+
+    /// Returns the first linked address behind this one at which a function begins, or the code ends.
+    pub fn start_behind(&self, address: u64) -> Option<u64> {
+        self.start(self.entries_until(address)?)
+    }
+
+    /// Returns the number of entries for this linked address and those before.
+    fn entries_until(&self, address: u64) -> Option<usize> {
         let (mut from, mut until) = (0, self.functions());
         while from < until {
             let middle = from.midpoint(until);
@@ -33,7 +43,7 @@ impl<B: Deref<Target = [u8]>> ArmIndex<B> {
                 false => until = middle,
             }
         }
-        from.checked_sub(1)
+        Some(from)
     }
 
     /// Returns the linked addresses of the function at a place; `None` for the last entry.

@@ -42,6 +42,7 @@ mod unruled;
 mod walk;
 mod x86;
 
+pub use exits::end_of_code;
 pub use go::GoRuntime;
 pub use index::ArmIndex;
 pub use machine::{Machine, Registers};

@@ -155,15 +155,24 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
     /// Returns the place of the function at a linked address among those of `.eh_frame`, in the
     /// order of their addresses.
     pub fn function_at(&self, address: u64) -> Option<usize> {
-        let after = match &self.eh_entries {
+        let place = self.functions_until(address)?.checked_sub(1)?;
+        self.function(place).filter(|function| function.contains(&address)).map(|_| place)
+    }
+
+    /// Returns the first linked address behind this one at which a function of `.eh_frame` begins.
+    pub fn start_behind(&self, address: u64) -> Option<u64> {
+        Some(self.function(self.functions_until(address)?)?.start)
+    }
+
+    /// Returns the number of functions that begin at this linked address or before.
+    fn functions_until(&self, address: u64) -> Option<usize> {
+        Some(match &self.eh_entries {
             Some(entries) => entries.partition_point(|entry| entry.addresses.start <= address),
             None => {
                 let header = self.sections.eh_frame_hdr.as_ref()?.address;
                 self.table()?.partition_point(|pair| self.start_of(header, pair) <= address)
             }
-        };
-        let place = after.checked_sub(1)?;
-        self.function(place).filter(|function| function.contains(&address)).map(|_| place)
+        })
     }
 
     /// Returns the linked addresses of the function at a place among those of `.eh_frame`.

@@ -26,9 +26,10 @@
 //! ([`resolver::inferred`]).
 //!
 //! # Choice of names
-//! The rules are those of `perf report`, so that both print the same names: which symbols count
-//! (`elf::symbols`), where a symbol without size ends and which of several names at an address is
-//! shown (`names::table`), how C++ and Rust names are demangled (`recrep_console::demangle`).
+//! Most rules are those of `perf report`, so that both print the same names: which symbols count
+//! (`elf::symbols`), which of several names at an address is shown (`names::table`), how C++ and Rust
+//! names are demangled (`recrep_console::demangle`). Where a symbol without size ends is not: perf
+//! has it go on to the next one (`elf::extents`).
 //!
 //! # Errors
 //! Loading never fails: a module without available symbols is `Loaded` with an empty table and an

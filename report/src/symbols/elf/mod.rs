@@ -9,6 +9,8 @@
 pub(crate) mod call_frames;
 pub(crate) mod code;
 pub(crate) mod decompress;
+pub(crate) mod extents;
+pub(crate) mod functions;
 pub(crate) mod go;
 pub(crate) mod lines;
 pub(crate) mod plt;
@@ -101,6 +103,17 @@ impl ElfImage {
         self.sections.iter().filter(|section| section.allocated).find(|section| {
             address.checked_sub(section.address).is_some_and(|offset| offset < section.size)
         })
+    }
+
+    /// Returns the section of code that has the byte at a file offset, if the file has its contents
+    /// at the offset from which they are mapped.
+    pub(crate) fn code_at(&self, offset: u64) -> Option<&ElfSection> {
+        let section = self.sections.iter().find(|section| {
+            let is_in = offset.checked_sub(section.offset).is_some_and(|at| at < section.size);
+            section.executable && !section.is_in_memory_only() && is_in
+        })?;
+        let segment = self.segment_of(section.address)?;
+        (segment.to_offset(section.address) == section.offset).then_some(section)
     }
 
     pub(crate) fn section(&self, name: &[u8]) -> Option<&ElfSection> {

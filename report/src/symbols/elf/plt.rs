@@ -42,9 +42,6 @@ struct PltSlot {
 pub(crate) fn add_plt_symbols(image: &ElfImage, table: &mut TableBuilder) -> Option<()> {
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
-    // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at
-    // `.plt`.
-    table.end_at(plt.offset);
     if image.is_x86() {
         add_plt_got(image, table);
     }

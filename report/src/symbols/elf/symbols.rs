@@ -6,21 +6,22 @@
 //! of a debug file cannot be used, since its segments have no contents and arbitrary offsets.
 //!
 //! # ElfSymbols that count
-//! As in perf: functions and indirect functions; data objects; and labels without a type, if they
-//! are visible and in a section of code or data (by its name). All must be defined, named, and in a
-//! section that is loaded. On ARM, the mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and
-//! the Thumb bit is cleared.
+//! Functions and indirect functions; data objects; and labels without a type, if they are in a section
+//! of code, or visible and in one of data (by its name). All must be defined, named, and in a section
+//! that is loaded. On ARM, the mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb
+//! bit is cleared. Labels that begin with a dot are the notes of compilers (annobin): nothing goes on
+//! beyond them, but they name nothing.
 
 use object::elf::{
-    EM_AARCH64, EM_ARM, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STT_FUNC,
-    STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType, Sym64,
+    EM_AARCH64, EM_ARM, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STB_LOCAL,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType, Sym64,
 };
 use object::read::elf::Sym;
 use object::{Endianness, U32};
 
 use crate::symbols::elf::{self, ElfImage, ElfSection, ElfSymbols};
 use crate::symbols::file::Refusal;
-use crate::symbols::names::table::{NameRef, PackedSymbol, TableBuilder};
+use crate::symbols::names::table::{Listing, NameRef, PackedSymbol, TableBuilder};
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles
 /// `table`, which ends its round. `locate` gives the position of a symbol, from its linked address
@@ -36,10 +37,7 @@ pub(crate) fn add_symbols(
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.symbols.len();
-    // ElfSection indices that do not fit into 16 bits.
-    let extended = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
-    let extended = extended.and_then(|section| image.view(section).ok()).unwrap_or_default();
-    let extended = elf::entries::<U32<Endianness>>(extended);
+    let extended = extended_indices(image, table_kind);
     table.symbols.reserve(entries.len());
     for (at, symbol) in entries.iter().enumerate() {
         let name = symbol.st_name(image.endian);
@@ -68,13 +66,41 @@ pub(crate) fn add_symbols(
             }
         }
         let Some(start) = locate(address, index, section) else { continue };
-        let size = symbol.st_size(image.endian);
+        let is_label = symbol.st_type() == STT_NOTYPE;
+        if is_label && table.name(name).starts_with(b".") {
+            table.add_bound(start);
+            continue;
+        }
+        let (size, section_end) = (symbol.st_size(image.endian), end_of(section, address, start));
+        let mut end = start.saturating_add(size);
+        if size == 0 {
+            table.add_bound(section_end);
+            // By the ABI these are one function each.
+            let is_one = matches!(&*section.name, b".init" | b".fini");
+            end = if is_one && address == section.address { section_end } else { start };
+        }
+        table.listing = table.listing.max(listing(table_kind, symbol));
         let name = name.ranked(symbol.st_bind(), symbol.st_type() == STT_GNU_IFUNC);
-        table.symbols.push(PackedSymbol { start, end: start.saturating_add(size), name });
+        table.symbols.push(PackedSymbol { start, end, name: name.with_label(is_label) });
     }
     let added = table.symbols.len() - before;
     table.settle();
     Ok(added)
+}
+
+/// Returns the indices of sections that do not fit into 16 bits.
+fn extended_indices(image: &ElfImage, table_kind: SectionType) -> &[U32<Endianness>] {
+    let section = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
+    elf::entries(section.and_then(|section| image.view(section).ok()).unwrap_or_default())
+}
+
+/// Returns what a table with this symbol lists.
+fn listing(table_kind: SectionType, symbol: &Sym64<Endianness>) -> Listing {
+    match symbol.st_bind() {
+        _ if table_kind != SHT_SYMTAB => Listing::Dynamic,
+        STB_LOCAL => Listing::Whole,
+        _ => Listing::Global,
+    }
 }
 
 /// Returns whether a symbol counts by the rules in the module's documentation.
@@ -84,11 +110,19 @@ fn counts(symbol: &Sym64<Endianness>, section: &ElfSection, endian: Endianness) 
     }
     match symbol.st_type() {
         STT_FUNC | STT_GNU_IFUNC | STT_OBJECT => true,
+        STT_NOTYPE if section.executable => true,
         STT_NOTYPE => {
             !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL) && section.text_or_data
         }
         _ => false,
     }
+}
+
+/// Returns the position of a section's end, given the address in it that has the position `at`.
+fn end_of(section: &ElfSection, address: u64, at: u64) -> u64 {
+    // In relocatable files addresses count from the section's beginning.
+    let start = at.wrapping_sub(address.wrapping_sub(section.address));
+    start.saturating_add(section.size)
 }
 
 /// Returns the offset in the mapped file of a symbol of `image` that is linked at `address` in

@@ -27,6 +27,10 @@ pub(crate) struct TestElf {
     /// `true` to imitate `objcopy --only-keep-debug`: sections without contents, segments with
     /// wrong offsets.
     pub(crate) debug_only: bool,
+    /// The beginning of `.text`.
+    pub(crate) code: Vec<u8>,
+    /// Addresses of functions that `.eh_frame` has, and their lengths.
+    pub(crate) unwound: Vec<(u64, u32)>,
 }
 
 #[derive(Clone, Copy)]
@@ -64,16 +68,21 @@ impl TestElf {
         let (bytes, names, headers) = (vec![0; 0x4000], b"\0".to_vec(), vec![0; 64]);
         let mut file = Writer { bytes, names, headers, sections: 1 };
         let kind = if self.debug_only { elf::SHT_NOBITS } else { elf::SHT_PROGBITS };
-        for (name, offset, kind, size) in [
-            (".text", 0x1000, kind, 0x800),
-            (".data", 0x3000, kind, 0x800),
-            (".bss", 0x3800, elf::SHT_NOBITS, 0x4000),
+        let code = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
+        for (name, offset, kind, size, flags) in [
+            (".text", 0x1000, kind, 0x800, code),
+            (".data", 0x3000, kind, 0x800, elf::SHF_ALLOC.0),
+            (".bss", 0x3800, elf::SHT_NOBITS, 0x4000, elf::SHF_ALLOC.0),
         ] {
-            file.header(name, kind, [elf::SHF_ALLOC.0, offset + self.bias, offset, size], [0, 0]);
+            file.header(name, kind, [flags, offset + self.bias, offset, size], [0, 0]);
         }
+        file.bytes[0x1000..0x1000 + self.code.len()].copy_from_slice(&self.code);
         if let Some(id) = self.build_id {
             let note = [&[4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0][..], b"GNU\0", &id].concat();
             file.section(".note.gnu.build-id", elf::SHT_NOTE, &note, [0, 0]);
+        }
+        if !self.unwound.is_empty() {
+            file.section(".eh_frame", elf::SHT_PROGBITS, &eh_frame(&self.unwound), [0, 0]);
         }
         if let Some(link) = self.debug_link {
             let contents = [link.as_bytes(), &[0; 8]].concat();
@@ -155,6 +164,21 @@ fn symbol_table(symbols: &[TestSymbol]) -> (Vec<u8>, Vec<u8>) {
         put(&mut table, 8, &[symbol.address, symbol.size]);
     }
     (table, strings)
+}
+
+/// `.eh_frame` with an entry for each function, by its address and length.
+pub(crate) fn eh_frame(functions: &[(u64, u32)]) -> Vec<u8> {
+    // A CIE whose pointers are absolute and have 8 bytes.
+    let mut section = vec![20, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x04];
+    section.extend([0x0c, 7, 8, 0x90, 1, 0, 0]);
+    for (start, length) in functions {
+        let to_cie = u64::try_from(section.len()).unwrap() + 4;
+        put(&mut section, 4, &[24, to_cie]);
+        put(&mut section, 8, &[*start, (*length).into()]);
+        section.extend([0; 4]);
+    }
+    section.extend([0; 4]);
+    section
 }
 
 /// Appends a string and returns its offset: 0, which means no name, if it is empty.

@@ -1,11 +1,14 @@
 //! Tests of the rules for ELF symbols, each on a generated file.
 
-use object::elf::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
+use object::elf::{
+    STB_LOCAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION,
+};
 use proptest::prelude::*;
 use recrep_unwind::image::{Contents, reduce};
 
+use super::extents::end_unsized;
 use super::plt;
-use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
+use super::test_elf::{BSS, DATA, TEXT, TestElf, TestSymbol, function};
 use crate::symbols::UnwindingParts;
 use crate::symbols::elf::ElfImage;
 use crate::symbols::names::table::{SymbolTable, TableBuilder, name_hash};
@@ -14,6 +17,7 @@ use crate::symbols::search::mapped::add_tables;
 fn table_of(image: &ElfImage, runtime: &ElfImage) -> SymbolTable {
     let mut table = TableBuilder::new(true);
     let _ = add_tables(image, runtime, &mut table);
+    end_unsized(&mut table, Some(runtime));
     plt::add_plt_symbols(runtime, &mut table);
     table.finish()
 }
@@ -58,19 +62,136 @@ fn symbols_that_count() {
     let unnamed = function("", 0x1060, 8);
     let at =
         names(vec![label, hidden, in_bss, object, section, undefined, absolute, unnamed], vec![]);
-    // A label extends to the next symbol that counts, which is the object.
-    assert_eq!([0x1010, 0x1020, 0x1030, 0x1040, 0x1050, 0x1060].map(&at), ["label"; 6]);
-    assert_eq!([0x3010, 0x3018, 0x3900].map(&at), ["object", "-", "-"]);
+    // In code, labels that are hidden from other files count too.
+    let expected = ["label", "hidden", "hidden", "hidden", "hidden", "hidden"];
+    assert_eq!([0x1010, 0x1020, 0x1030, 0x1040, 0x1050, 0x1060].map(&at), expected);
+    assert_eq!(
+        [0x17ff, 0x1800, 0x3010, 0x3018, 0x3900].map(&at),
+        ["hidden", "-", "object", "-", "-"]
+    );
+}
+
+/// A local symbol, which shows that a table is whole.
+const LOCAL: TestSymbol = TestSymbol {
+    name: "static",
+    address: 0x1780,
+    size: 8,
+    kind: STT_FUNC,
+    bind: STB_LOCAL,
+    section: TEXT,
+    hidden: false,
+};
+
+/// A label that other files see.
+fn label(name: &'static str, address: u64) -> TestSymbol {
+    TestSymbol { kind: STT_NOTYPE, ..function(name, address, 0) }
+}
+
+fn with_local(mut symbols: Vec<TestSymbol>) -> Vec<TestSymbol> {
+    symbols.push(LOCAL);
+    symbols
 }
 
 #[test]
-fn symbols_without_size() {
+fn symbols_without_size_end_where_the_next_begins_in_a_whole_list() {
     let last_first_sized = [("last", 0x1100, 0), ("first", 0x1000, 0), ("sized", 0x1080, 8)];
-    let at = names(functions(&last_first_sized), vec![]);
-    assert_eq!(at(0x107f), "first");
-    assert_eq!(at(0x1088), "-");
-    // The last symbol ends at the end of the page after its own.
-    assert_eq!((at(0x2fff), at(0x3000)), ("last".into(), "-".into()));
+    let at = names(with_local(functions(&last_first_sized)), vec![]);
+    assert_eq!([0x1000, 0x107f, 0x1087, 0x1088].map(&at), ["first", "first", "sized", "-"]);
+    assert_eq!([0x1100, 0x177f, 0x1780, 0x1788].map(&at), ["last", "last", "static", "-"]);
+    // The last symbol ends with its section.
+    let at = names(with_local(vec![function("last", 0x17f0, 0)]), vec![]);
+    assert_eq!([0x17ff, 0x1800, 0x2fff].map(&at), ["last", "-", "-"]);
+}
+
+#[test]
+fn symbols_without_size_name_their_code_in_a_list_of_some() {
+    // `first`: jnz over a return and what fills its line, back from there; then another function.
+    let mut code = vec![0x90; 0x80];
+    code[..2].copy_from_slice(&[0x75, 0x0e]);
+    code[2] = 0xc3;
+    code[0x10..0x13].copy_from_slice(&[0xeb, 0xee, 0xcc]);
+    code[0x20..0x22].copy_from_slice(&[0x90, 0xc3]);
+    let exported = vec![function("first", 0x1000, 0), label("second", 0x1060)];
+    let file = |symtab, dynsym| {
+        let image = TestElf { symtab, dynsym, code: code.clone(), ..TestElf::default() }.image();
+        let table = table_of(&image, &image);
+        [0x1000, 0x1011, 0x1012, 0x1020, 0x105f, 0x1060].map(|at| {
+            table
+                .lookup(at)
+                .map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+        })
+    };
+    let found = ["first", "first", "-", "-", "-", "second"];
+    assert_eq!(file(vec![], exported.clone()), found);
+    // Local symbols were stripped.
+    assert_eq!(file(exported.clone(), vec![]), found);
+    let whole = ["first", "first", "first", "first", "first", "second"];
+    assert_eq!(file(with_local(exported), vec![]), whole);
+}
+
+#[test]
+fn entries_of_eh_frame_end_symbols_and_hide_labels() {
+    let unwound = vec![(0x1000, 0x20), (0x1040, 0x10), (0x10ff, 0x10)];
+    let listed = vec![
+        function("f", 0x1000, 0),
+        label("within", 0x1010),
+        function("entry", 0x1018, 0),
+        label("before", 0x1030),
+        label("unknown", 0x1048),
+        label("restore", 0x1100),
+    ];
+    for (symtab, dynsym) in [(with_local(listed.clone()), vec![]), (vec![], listed)] {
+        let is_whole = !symtab.is_empty();
+        let file = TestElf {
+            symtab,
+            dynsym,
+            unwound: unwound.clone(),
+            code: vec![0xc3; 0x200],
+            ..TestElf::default()
+        };
+        let image = file.image();
+        let table = table_of(&image, &image);
+        let at = |offset| table.lookup(offset).map(|symbol| str::from_utf8(symbol.name).unwrap());
+        // The rest of an entry is of a symbol with type in it.
+        let of_entry = [Some("f"), Some("f"), Some("entry"), Some("entry"), None];
+        assert_eq!([0x1000, 0x1010, 0x1018, 0x101f, 0x1020].map(at), of_entry);
+        // What is not an entry's own ends where one begins.
+        let rest = is_whole.then_some("before");
+        assert_eq!(
+            [0x1030, 0x103f, 0x1040, 0x1048, 0x1050].map(at),
+            [Some("before"), rest, None, None, None]
+        );
+        // A signal's trampoline.
+        assert_eq!([0x1100, 0x110e, 0x110f].map(at), [Some("restore"), Some("restore"), None]);
+    }
+}
+
+#[test]
+fn labels_and_marks_name_nothing() {
+    let all = vec![
+        function("sized", 0x1000, 0x40),
+        label("retry", 0x1010),
+        function("alias_entry", 0x1020, 0),
+        label("work", 0x1100),
+        label("work.loop", 0x1110),
+        label("workers", 0x1120),
+        label("__my_text_end", 0x1140),
+        label(".annobin_a.c", 0x1180),
+        TestSymbol { bind: STB_LOCAL, ..label("end", 0x1190) },
+        function("outer", 0x1200, 0x40),
+        TestSymbol { size: 8, ..label("inner", 0x1210) },
+        function("f.cold", 0x1300, 8),
+        label("_etext", 0x1310),
+    ];
+    let at = names(all, vec![]);
+    assert_eq!([0x100f, 0x1010, 0x1020, 0x103f].map(&at), ["sized"; 4]);
+    assert_eq!(
+        [0x1100, 0x1110, 0x111f, 0x1120, 0x113f].map(&at),
+        ["work", "work", "work", "workers", "workers"]
+    );
+    assert_eq!([0x1140, 0x117f, 0x1180, 0x1190, 0x11ff].map(&at), ["-", "-", "-", "end", "end"]);
+    assert_eq!([0x120f, 0x1210, 0x1218].map(&at), ["outer", "inner", "outer"]);
+    assert_eq!([0x1300, 0x1307, 0x1308, 0x1310].map(&at), ["f.cold", "f.cold", "-", "-"]);
 }
 
 #[test]
@@ -168,10 +289,13 @@ fn the_mapped_file_places_the_symbols_of_a_debug_file() {
 
 #[test]
 fn the_end_of_an_alias_that_loses_hides_no_enclosing_symbol() {
-    // `b` has no size, so it extends to `next`, as far as `around` does; but `inner` has the longer
-    // name.
-    let all =
-        [("around", 0x1000, 0x100), ("next", 0x1100, 8), ("inner", 0x1080, 0x10), ("b", 0x1080, 0)];
+    // `b` goes on as far as `around` does; but `inner` has the longer name.
+    let all = [
+        ("around", 0x1000, 0x100),
+        ("next", 0x1100, 8),
+        ("inner", 0x1080, 0x10),
+        ("b", 0x1080, 0x80),
+    ];
     let at = names(functions(&all), vec![]);
     assert_eq!([0x1070, 0x1088, 0x1098, 0x1100].map(&at), ["around", "inner", "around", "next"]);
 }

@@ -13,7 +13,7 @@ pub(crate) const TIE: u8 = u8::MAX;
 /// Position of a name, and the kind of the symbol, which decides between equal names:
 ///
 /// ```text
-///   source, 8 bits · 5 bits unused · ifunc · not weak · global · offset in source, 48 bits
+///   source, 8 bits · 4 bits unused · label · ifunc · not weak · global · offset in source, 48 bits
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NameRef(u64);
@@ -31,6 +31,7 @@ impl NameRef {
     /// Marks symbols that are to be removed.
     pub(crate) const NONE: Self = Self(u64::MAX);
     const OFFSET: u64 = (1 << 48) - 1;
+    const GLOBAL: u64 = 1 << 48;
     /// Higher for a symbol that is preferred: not weak, then global.
     const BINDING: u64 = 3 << 48;
     /// Greatest [`Self::BINDING`] of a weak symbol.
@@ -39,6 +40,8 @@ impl NameRef {
     const LOCAL: u64 = 2 << 48;
     /// The symbol is an indirect function, or was preferred to an alias that is one.
     const IFUNC: u64 = 4 << 48;
+    /// The symbol has no type: it is a label.
+    const LABEL: u64 = 8 << 48;
 
     pub(crate) fn new(source: u8, offset: u64) -> Self {
         Self(u64::from(source) << 56 | (offset & Self::OFFSET))
@@ -58,6 +61,14 @@ impl NameRef {
         Self(self.0 | if ifunc { Self::IFUNC } else { 0 })
     }
 
+    pub(crate) fn is_label(self) -> bool {
+        self.0 & Self::LABEL != 0
+    }
+
+    pub(crate) fn with_label(self, label: bool) -> Self {
+        Self(self.0 | if label { Self::LABEL } else { 0 })
+    }
+
     /// Returns the rank of the symbol's binding: higher if it is not weak, then if it is global.
     pub(crate) fn binding(self) -> u64 {
         self.0 & Self::BINDING
@@ -71,6 +82,10 @@ impl NameRef {
     /// in a file may be.
     pub(crate) fn is_local(self) -> bool {
         self.source() == 0 || self.0 & Self::BINDING == Self::LOCAL
+    }
+
+    pub(crate) fn is_global(self) -> bool {
+        self.0 & Self::GLOBAL != 0
     }
 
     fn source(self) -> u8 {

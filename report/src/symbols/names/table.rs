@@ -9,22 +9,22 @@
 //! ```
 //!
 //! # One symbol for each start
-//! Files have many names for one address and many symbols without a size. A table is built in
-//! rounds (first `.symtab`, then `.dynsym`), and each round ends with:
+//! Files have many names for one address. A table is built in rounds (first `.symtab`, then
+//! `.dynsym`), and each round ends with:
 //!
 //! 1. Sort by start, equal starts in the file's order, symbols of earlier rounds first.
-//! 2. A symbol without size ends where the next one starts; the last one at the end of the page
-//!    after its own.
-//! 3. Of the symbols that share a start, keep those with a size, if there are any. Which of them
+//! 2. Of the symbols that share a start, keep those with a size, if there are any. Which of them
 //!    gives the name, [`aliases`](super::aliases) decides.
+//!
+//! What a symbol without a size covers is decided last (`elf::extents`).
 //!
 //! Reading the names of every alias in a library costs more than everything else here, so they are
 //! stored as a tie, which is decided when it is hit.
 //!
 //! # Nested symbols
-//! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that
-//! starts last wins; after its end, the enclosing symbol continues. (In perf the result depends on
-//! the shape of its tree.)
+//! Outlined parts and entries with a size lie within a larger symbol. The one that starts last wins;
+//! after its end, the enclosing symbol continues. (In perf the result depends on the shape of its
+//! tree.)
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
@@ -75,12 +75,27 @@ struct Tie {
     best: OnceLock<Option<PackedSymbol>>,
 }
 
+/// Functions that a table lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Listing {
+    /// Those that a file exports.
+    #[default]
+    Dynamic,
+    /// Those that all parts of a program see.
+    Global,
+    Whole,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct TableBuilder {
     pub(crate) symbols: Vec<PackedSymbol>,
     /// Number of leading `symbols` sorted by earlier rounds.
     settled: usize,
-    names: PackedNames,
+    /// Addresses beyond which no symbol without a size goes on: ends of sections, and symbols that
+    /// name nothing.
+    pub(crate) bounds: Vec<u64>,
+    pub(crate) listing: Listing,
+    pub(crate) names: PackedNames,
     demangle: bool,
 }
 
@@ -262,19 +277,14 @@ impl TableBuilder {
         for PackedSymbol { start, end, .. } in &mut self.symbols {
             (*start, *end) = (start.wrapping_sub(by), end.wrapping_sub(by));
         }
+        for bound in &mut self.bounds {
+            *bound = bound.wrapping_sub(by);
+        }
     }
 
-    /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds
-    /// sorted.
-    pub(crate) fn end_at(&mut self, address: u64) {
-        let settled = self.symbols.get_mut(..self.settled).unwrap_or_default();
-        let after = settled.partition_point(|symbol| symbol.start <= address);
-        let before = settled.get_mut(..after).unwrap_or_default();
-        let start = before.last().map(|symbol| symbol.start).filter(|start| *start < address);
-        let last = before.iter_mut().rev().take_while(|symbol| Some(symbol.start) == start);
-        for symbol in last {
-            symbol.end = symbol.end.min(address);
-        }
+    /// Adds an address beyond which no symbol without a size goes on.
+    pub(crate) fn add_bound(&mut self, at: u64) {
+        self.bounds.push(at);
     }
 
     /// Returns the symbol that begins at `start`, of those that earlier rounds sorted.
@@ -284,17 +294,10 @@ impl TableBuilder {
         rivals(from.get(..from.partition_point(|symbol| symbol.start == start))?, &self.names).pop()
     }
 
-    /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those
-    /// that share a start.
+    /// Ends a round: sorts the symbols, and removes those without a size that share a start with one
+    /// that has it.
     pub(crate) fn settle(&mut self) {
         self.sort();
-        let mut next = None;
-        for symbol in self.symbols.iter_mut().rev() {
-            if symbol.end == symbol.start {
-                symbol.end = next.unwrap_or_else(|| page_end(symbol.start));
-            }
-            next = Some(symbol.start);
-        }
         for group in self.symbols.chunk_by_mut(same_start).filter(|group| group.len() > 1) {
             let has_sized = group.iter().any(PackedSymbol::has_size);
             let is_ifunc = group.iter().any(|symbol| symbol.name.is_ifunc());
@@ -307,6 +310,13 @@ impl TableBuilder {
             }
         }
         self.symbols.retain(|symbol| symbol.name != NameRef::NONE);
+        self.settled = self.symbols.len();
+    }
+
+    /// Removes the symbols for which `keeps` has `false`.
+    pub(crate) fn keep_only(&mut self, keeps: &[bool]) {
+        let mut keeps = keeps.iter();
+        self.symbols.retain(|_| keeps.next() != Some(&false));
         self.settled = self.symbols.len();
     }
 
@@ -333,13 +343,13 @@ impl TableBuilder {
 }
 
 impl PackedSymbol {
+    pub(crate) fn has_size(&self) -> bool {
+        self.end > self.start
+    }
+
     /// Returns the number of the tie between the symbols of this start, if there is one.
     fn tie(&self) -> Option<usize> {
         self.name.tie()
-    }
-
-    fn has_size(&self) -> bool {
-        self.end > self.start
     }
 }
 

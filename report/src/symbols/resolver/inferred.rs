@@ -1,31 +1,15 @@
 //! Functions of a file that has no names for them: where each begins and ends.
 //!
-//! ```text
-//!   .eh_frame, .eh_frame_hdr   an entry for each function, with its start and length
-//!   .ARM.exidx                 32-bit ARM: an entry for each function, with its start; it ends where the next one
-//!                              begins
-//! ```
-//!
-//! Exceptions and unwinding need both, so they stay in a stripped file. A name is made of the
-//! module and the linked address of the start, by which disassemblers and debuggers know it:
-//! `git+0x8202a`. What has a symbol keeps that.
-//!
-//! An entry is not always a function of the source. The part that a compiler moved away from the
-//! others (`f.cold`) has its own; assembly with several symbols may have one; the procedure linkage
-//! table has one; and on ARM linkers join entries of neighbors that are unwound alike. Go programs
-//! have the names of their functions (`elf::go`).
+//! The unwind tables say both (`elf::functions`). A name is made of the module and the linked address
+//! of the start, by which disassemblers and debuggers know it: `git+0x8202a`. What has a symbol keeps
+//! that. Go programs have the names of their functions (`elf::go`).
 
 use std::ops::Range;
 
-use object::Endianness;
-use object::elf::EM_ARM;
-use recrep_format::endian::Endian;
-use recrep_unwind::ArmIndex;
 use zerocopy::FromZeros;
 
-use crate::input::map::Bytes;
-use crate::symbols::elf::call_frames::CallFrames;
-use crate::symbols::elf::{self, ElfImage, Segment};
+use crate::symbols::elf::ElfImage;
+use crate::symbols::elf::functions::UnwoundFunctions;
 use crate::symbols::module::bundle::Bundled;
 use crate::symbols::names::packed::inferred_name;
 use crate::symbols::names::table::{Symbol, SymbolId};
@@ -45,16 +29,7 @@ pub(super) struct InferredFunctions {
 /// Where functions begin and end.
 #[derive(Debug)]
 enum FunctionList {
-    CallFrames {
-        frames: Box<CallFrames>,
-        segments: Vec<Segment>,
-        file: Bytes,
-    },
-    Index {
-        index: ArmIndex<Bytes>,
-        segments: Vec<Segment>,
-        file: Bytes,
-    },
+    Unwound(UnwoundFunctions),
     /// Those of a bundle, which has them by their names: offsets of their starts and ends.
     Bundled(Vec<(Range<u64>, Box<str>)>),
 }
@@ -62,12 +37,7 @@ enum FunctionList {
 impl InferredFunctions {
     /// Finds the functions of a file.
     pub(super) fn of(image: &ElfImage, module: &str) -> Option<Self> {
-        let (segments, file) = (image.segments.clone(), image.file.clone());
-        let list = match CallFrames::of(image, None) {
-            Some(frames) => FunctionList::CallFrames { frames: Box::new(frames), segments, file },
-            None => FunctionList::Index { index: arm_index(image)?, segments, file },
-        };
-        Self::of_list(list, module)
+        Self::of_list(FunctionList::Unwound(UnwoundFunctions::of(image)?), module)
     }
 
     /// Returns the functions that a bundle has without names; without any, those that follow from
@@ -112,7 +82,7 @@ impl InferredFunctions {
     /// Returns the offset from which the file may be another than the one that was read.
     pub(super) fn lost(&self) -> Option<u64> {
         match &self.list {
-            FunctionList::CallFrames { file, .. } | FunctionList::Index { file, .. } => file.lost(),
+            FunctionList::Unwound(functions) => functions.file.lost(),
             FunctionList::Bundled(_) => None,
         }
     }
@@ -121,8 +91,7 @@ impl InferredFunctions {
 impl FunctionList {
     fn len(&self) -> usize {
         match self {
-            Self::CallFrames { frames, .. } => frames.rules.functions(),
-            Self::Index { index, .. } => index.functions(),
+            Self::Unwound(functions) => functions.len(),
             Self::Bundled(all) => all.len(),
         }
     }
@@ -130,12 +99,7 @@ impl FunctionList {
     /// Returns the place of the function at an offset in the file.
     fn find(&self, offset: u64) -> Option<usize> {
         match self {
-            Self::CallFrames { frames, segments, .. } => {
-                frames.rules.function_at(elf::address_of(segments, offset)?)
-            }
-            Self::Index { index, segments, .. } => {
-                index.function_at(elf::address_of(segments, offset)?)
-            }
+            Self::Unwound(functions) => functions.find(offset),
             Self::Bundled(all) => {
                 all.partition_point(|(function, _)| function.start <= offset).checked_sub(1)
             }
@@ -145,36 +109,20 @@ impl FunctionList {
     /// Returns the linked address of a function's start, if it is known here, and the offsets of
     /// its ends.
     fn function(&self, place: usize) -> Option<(u64, Range<u64>)> {
-        let (Range { start, end }, segments) = match self {
-            Self::CallFrames { frames, segments, .. } => (frames.rules.function(place)?, segments),
-            Self::Index { index, segments, .. } => (index.function(place)?, segments),
-            Self::Bundled(all) => return Some((0, all.get(place)?.0.clone())),
-        };
-        let segment = segments.iter().find(|segment| segment.has_address(start))?;
-        let offset = segment.to_offset(start);
-        Some((start, offset..offset.saturating_add(end.checked_sub(start)?)))
+        match self {
+            Self::Unwound(functions) => functions.function(place),
+            Self::Bundled(all) => Some((0, all.get(place)?.0.clone())),
+        }
     }
-}
-
-/// Returns the index of the functions of a file for 32-bit ARM, if it has one.
-fn arm_index(image: &ElfImage) -> Option<ArmIndex<Bytes>> {
-    let section = image.section(b".ARM.exidx").filter(|_| image.machine == EM_ARM)?;
-    Some(ArmIndex {
-        address: section.address,
-        bytes: image.keep(section).ok()?,
-        endian: match image.endian {
-            Endianness::Little => Endian::Little,
-            Endianness::Big => Endian::Big,
-        },
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use object::elf::{EM_X86_64, Machine, SHT_PROGBITS};
+    use object::Endianness;
+    use object::elf::{EM_ARM, EM_X86_64, Machine, SHT_PROGBITS};
 
     use super::*;
-    use crate::symbols::elf::ElfSection;
+    use crate::symbols::elf::{ElfSection, Segment};
 
     /// A file with one section, whose code is linked 0x400000 bytes behind its place in the file.
     fn image(machine: Machine, name: &[u8], address: u64, contents: Vec<u8>) -> ElfImage {

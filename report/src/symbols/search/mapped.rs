@@ -18,7 +18,7 @@ use crate::symbols::elf::call_frames::debug_frame;
 use crate::symbols::elf::code::MachineCode;
 use crate::symbols::elf::lines::DebugFile;
 use crate::symbols::elf::symbols::{add_symbols, in_file};
-use crate::symbols::elf::{ElfImage, go, plt};
+use crate::symbols::elf::{ElfImage, extents, go, plt};
 use crate::symbols::file::{self, Refusal};
 use crate::symbols::module::origin::Origin;
 use crate::symbols::module::{Module, ModuleKind};
@@ -392,8 +392,14 @@ pub(crate) fn build(
     if table.symbols.is_empty() {
         return None;
     }
+    let judged = extents::end_unsized(&mut table, Some(mapped));
     plt::add_plt_symbols(mapped, &mut table);
-    Some(table.finish())
+    let table = table.finish();
+    if !judged.is_empty() && outcome.note.is_none() {
+        let judged = judged.into_iter().filter_map(|start| table.find(start));
+        (outcome.note, outcome.judged) = (Some(extents::NOTE.into()), Some(judged.collect()));
+    }
+    Some(table)
 }
 
 fn has_symtab(image: &ElfImage) -> bool {

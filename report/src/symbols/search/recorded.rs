@@ -1,10 +1,11 @@
 //! Tables of the symbols that a recording brings itself.
 
 use super::kernel::kallsyms::Kallsyms;
+use crate::symbols::elf::extents::end_unsized;
 use crate::symbols::file::Refusal;
 use crate::symbols::module::recorded::{Base, RecordedContents, RecordedSymbols};
 use crate::symbols::module::{Module, ModuleKind};
-use crate::symbols::names::table::{SymbolTable, TableBuilder};
+use crate::symbols::names::table::{Listing, SymbolTable, TableBuilder};
 
 impl RecordedSymbols {
     /// Builds the table of a module's symbols: of a file, of the kernel (whose reference symbol
@@ -33,6 +34,8 @@ impl RecordedSymbols {
             table.add(&symbol.name, start, start.saturating_add(symbol.len.into()));
         }
         table.settle();
+        table.listing = Listing::Whole;
+        end_unsized(&mut table, None);
         Ok(table.finish())
     }
 }

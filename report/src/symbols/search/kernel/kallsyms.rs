@@ -6,10 +6,13 @@
 //!   ffffffffc0a01010 t nf_hook_slow<TAB>[nf_tables]
 //! ```
 //!
-//! Addresses are absolute and symbols have no sizes. As in perf, the types `T`, `W`, `D` and `B`
-//! count, in upper and lower case (text, weak, data, zeroed data; upper case is global). A symbol
-//! ends where the next one starts; the last one before another module ends a page later, since the
-//! gap may be gigabytes. Of several with one start, the last in the list is the one that has bytes.
+//! Addresses are absolute and symbols have no sizes, but the list is whole: it has all functions, and
+//! the labels of assembly that are no local ones of the assembler. As in perf, the types `T`, `W`,
+//! `D` and `B` count, in upper and lower case (text, weak, data, zeroed data; upper case is global).
+//! A symbol ends where the next one of any type starts; the last one of a module ends a page later at
+//! most, since the gap may be gigabytes. Of several with one start, the last in the list that counts
+//! is the one that has bytes. The marks of the linker's script (`__entry_text_start`) have none: they
+//! are where sections begin and end.
 //!
 //! `/proc/kallsyms` lists the kernel that runs *now*; [`super::Kernel`] checks whether that is the
 //! recorded one. Each boot may load the kernel at another address (KASLR), so all of its symbols
@@ -30,6 +33,7 @@ use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 
 use crate::input::map::Bytes;
+use crate::symbols::elf::extents::is_text_mark;
 use crate::symbols::file::hexadecimal;
 use crate::symbols::file::{self, Refusal};
 use crate::symbols::module::origin::Reference;
@@ -55,8 +59,8 @@ type Listed = (PackedSymbol, usize);
 /// Number of the text among a table's sources of names: the first one that is added.
 const SOURCE: u8 = 1;
 
-/// Beginning of a packed list: `rec-ksy2`.
-const MAGIC: u64 = 0x3279_736b_2d63_6572;
+/// Beginning of a packed list: `rec-ksy3`.
+const MAGIC: u64 = 0x3379_736b_2d63_6572;
 
 /// Length of a packed symbol in bytes.
 const SYMBOL: usize = 24;
@@ -116,14 +120,7 @@ impl Kallsyms {
             }
         }
         symbols.sort_by_key(|(symbol, _)| symbol.start);
-        let mut next = None;
-        for (symbol, module) in symbols.iter_mut().rev() {
-            symbol.end = match next {
-                Some((start, of)) if of == *module => start,
-                _ => page_end(symbol.start),
-            };
-            next = Some((symbol.start, *module));
-        }
+        set_ends(&mut symbols);
         let mut packed = Encoder::new(Endian::Little);
         for (symbol, module) in symbols {
             let rest = symbol.name.offset() as u64 | (module as u64) << MODULE;
@@ -191,23 +188,46 @@ impl Kallsyms {
     }
 }
 
+/// Sets the ends of sorted symbols. Those that name nothing end at their starts, and so do all but the
+/// last of those that share one.
+fn set_ends(symbols: &mut [Listed]) {
+    // Start and module of the group of the symbol before, and of the group behind that.
+    let [mut group, mut behind]: [Option<(u64, usize)>; 2] = [None, None];
+    let mut has_named = false;
+    for (symbol, module) in symbols.iter_mut().rev() {
+        if group.is_none_or(|(start, _)| start != symbol.start) {
+            (behind, has_named) = (group, false);
+        }
+        group = Some((symbol.start, *module));
+        let names = symbol.end > symbol.start && !has_named;
+        symbol.end = match behind {
+            _ if !names => symbol.start,
+            Some((start, of)) if of == *module => start,
+            Some((start, _)) => start.min(page_end(symbol.start)),
+            None => page_end(symbol.start),
+        };
+        has_named |= names;
+    }
+}
+
 impl ModuleNames {
-    /// Returns the symbol in a line that begins at this offset of the text; `None` if there is none
-    /// that counts.
+    /// Returns the symbol in a line that begins at this offset of the text; its end is its start if
+    /// it names nothing.
     fn symbol(&mut self, line: &[u8], line_start: usize) -> Option<Listed> {
         let (start, [kind, b' ', rest @ ..]) = hexadecimal(line)? else { return None };
-        matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b').then_some(())?;
+        let counts = matches!(kind, b'T' | b'W' | b'D' | b'B' | b't' | b'w' | b'd' | b'b');
         let name = NameRef::new(SOURCE, (line_start + line.len() - rest.len()) as u64)
             .ranked(STB_LOCAL, false);
         let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
         // `$` starts the mapping symbols of ARM.
         rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;
+        let names = counts && !rest.get(..end).is_some_and(is_text_mark);
         let module = rest.get(end + 1..).unwrap_or_default();
         let number = self.number(module).unwrap_or_else(|| {
             self.0.push(module.into());
             self.0.len() - 1
         });
-        Some((PackedSymbol { start, end: start, name }, number))
+        Some((PackedSymbol { start, end: start.saturating_add(names.into()), name }, number))
     }
 
     /// Returns the number of a module, given its name in brackets.
@@ -250,9 +270,33 @@ not a line
         let table = Kallsyms::parse(TEXT.into()).unwrap().kernel(None).unwrap();
         // Of several symbols with the same start, only the last in the list extends to the next
         // start.
-        assert_eq!(names(&table, [0x8100_0000, 0x8100_0100]), ["_text", "do_a"]);
-        assert_eq!(names(&table, [0x8100_01ff, 0x8100_0200]), ["weak_b", "weak_b"]);
+        assert_eq!(names(&table, [0x8100_0000, 0x8100_0100]), ["-", "do_a"]);
+        // What does not count ends what is before it.
+        assert_eq!(names(&table, [0x8100_01ff, 0x8100_0200]), ["weak_b", "-"]);
         assert_eq!(names(&table, [0x8100_1fff, 0x8100_2000, 0x80ff_ffff]), ["last", "-", "-"]);
+    }
+
+    #[test]
+    fn marks_of_sections_name_nothing() {
+        let text = "\
+ffffffff81000000 T srso_untrain
+ffffffff81000000 T _stext
+ffffffff81000000 T _text
+ffffffff81000010 T __entry_text_start
+ffffffff81000080 T entry_SYSCALL_64
+ffffffff810000ba T entry_after_hwframe
+ffffffff81000138 T __entry_text_end
+ffffffff81000200 t start_text
+";
+        let table = Kallsyms::parse(text.into()).unwrap().kernel(None).unwrap();
+        assert_eq!(names(&table, [0x8100_000f, 0x8100_0010]), ["srso_untrain", "-"]);
+        assert_eq!(
+            names(&table, [0x8100_00b9, 0x8100_00ba, 0x8100_0137, 0x8100_0138, 0x8100_0200]),
+            ["entry_SYSCALL_64", "entry_after_hwframe", "entry_after_hwframe", "-", "start_text"]
+        );
+        let moved = Reference { symbol: "_text".into(), address: 0xffff_ffff_9100_0000 };
+        let table = Kallsyms::parse(text.into()).unwrap().kernel(Some(&moved)).unwrap();
+        assert_eq!(names(&table, [0x9100_0080]), ["entry_SYSCALL_64"]);
     }
 
     #[test]

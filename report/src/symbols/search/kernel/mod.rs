@@ -34,6 +34,7 @@ use tempfile::NamedTempFile;
 
 use crate::query::SymbolOptions;
 use crate::symbols::elf::code::MachineCode;
+use crate::symbols::elf::extents::end_unsized;
 use crate::symbols::elf::symbols::add_symbols;
 use crate::symbols::elf::{self, ElfImage, Segment, decompress};
 use crate::symbols::file::{self, Refusal};
@@ -274,6 +275,7 @@ impl Kernel {
                     Some(start.wrapping_add(address).wrapping_sub(header.address))
                 };
                 add_symbols(&image, SHT_SYMTAB, place, &mut table)?;
+                end_unsized(&mut table, None);
                 Ok(table.finish())
             });
             outcome.keep(source, &path, found)
@@ -449,6 +451,7 @@ fn relocated(image: &ElfImage, origin: &Origin) -> Result<SymbolTable, Refusal> 
         let linked = linked_reference(&table, reference)?;
         table.move_down(linked.wrapping_sub(reference.address));
     }
+    end_unsized(&mut table, None);
     Ok(table.finish())
 }
 

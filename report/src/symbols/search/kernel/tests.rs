@@ -17,7 +17,7 @@ fn machine() -> (tempfile::TempDir, Kernel) {
     let notes = |id: u8| [head.as_flattened(), b"GNU\0", &[id; 20]].concat();
     fs::write(root.path().join("sys/kernel/notes"), notes(7)).unwrap();
     fs::write(root.path().join("sys/module/snd_pcm/notes/.note.gnu.build-id"), notes(9)).unwrap();
-    let list = "ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd_pcm]\n";
+    let list = "ffffffff81000000 T _text\nffffffff81000000 t z\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd_pcm]\n";
     fs::write(root.path().join("proc/kallsyms"), list).unwrap();
     fs::write(root.path().join("proc/modules"), "snd_pcm 16384 0 - Live 0xffffffffc0000000\n")
         .unwrap();
@@ -106,7 +106,7 @@ fn a_given_list_is_not_checked_and_symfs_excludes_this_machine() {
     let (root, kernel) = machine();
     let mut outcome = Outcome::default();
     let given = root.path().join("copy");
-    fs::write(&given, "ffffffff81000000 T _text\n").unwrap();
+    fs::write(&given, "ffffffff81000000 T _text\nffffffff81000000 t a\n").unwrap();
     let options = SymbolOptions { kallsyms: Some(given), ..SymbolOptions::default() };
     assert_eq!(kernel.load(&kernel_of(with_id(8)), &options, &mut outcome).unwrap().len(), 1);
     assert!(outcome.contradiction.is_none(), "a copy has no build ID");
