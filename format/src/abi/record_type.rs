@@ -130,6 +130,9 @@ pub mod misc {
     pub const CPUMODE_MASK: u16 = 7;
     /// The `/proc` walk that made this record timed out.
     pub const PROC_MAP_PARSE_TIMEOUT: u16 = 1 << 12;
+    /// SWITCH, SAMPLE: made by `rec` at the start of the recording, of a thread that waits. The
+    /// kernel sets the bit in no record.
+    pub const WAITS_AT_START: u16 = 1 << 12;
     /// MMAP, MMAP2: a mapping of data, not of code.
     pub const MMAP_DATA: u16 = 1 << 13;
     /// COMM: the name changed because of an exec.

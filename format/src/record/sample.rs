@@ -2,7 +2,7 @@
 //! for.
 
 use super::{RawRecord, ReadValues, SampleFields, sample_fields};
-use crate::abi::{CpuMode, SampleType};
+use crate::abi::{CpuMode, SampleType, misc};
 use crate::bytes::{Cursor, U64s};
 use crate::endian::Endian;
 use crate::error::Result;
@@ -118,6 +118,13 @@ impl<'a, 'l> Sample<'a, 'l> {
     #[inline]
     pub fn cpu_mode(&self) -> CpuMode {
         self.cpu_mode
+    }
+
+    /// Returns whether `rec` made it of a thread that waited when the recording began.
+    pub fn waits_at_start(&self) -> bool {
+        // Behind the header's type.
+        let misc = self.endian.u16_at(self.bytes, 4);
+        misc.is_some_and(|misc| misc & misc::WAITS_AT_START != 0)
     }
 
     /// Returns the sampled instruction.

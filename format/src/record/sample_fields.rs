@@ -7,6 +7,7 @@
 use super::{BranchStack, ReadValues, Regs, SampleId};
 use crate::abi::{SampleType, Weight, WeightParts};
 use crate::bytes::{Cursor, Encoder, U64s};
+use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::fields::named;
 use crate::layout::{ORDER, SampleLayout, UpTo};
@@ -216,6 +217,19 @@ impl<'a> SampleFields<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns a sample with exactly the fields of `layout`, 0 or empty, as synthesized records need
+    /// them.
+    ///
+    /// # Errors
+    /// Returns an error for a bit of `sample_type` that this library does not know.
+    pub fn shaped(layout: &SampleLayout) -> Result<Self> {
+        /// More than the fields have if all that is of variable size is empty.
+        const ZEROES: [u8; 512] = [0; 512];
+        let fields = Self::decode(&mut Cursor::new(&ZEROES, 0, Endian::NATIVE), layout)?;
+        // Raw bytes end where a word ends, like those of the kernel.
+        Ok(Self { raw: fields.raw.map(|_| &ZEROES[..4]), ..fields })
     }
 
     /// Returns the fields that the trailers of other records also have.

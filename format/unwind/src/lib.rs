@@ -36,6 +36,7 @@ pub mod image;
 mod index;
 mod machine;
 mod memory;
+mod recover;
 mod rule;
 mod rules;
 mod unruled;

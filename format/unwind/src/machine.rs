@@ -203,6 +203,14 @@ impl Registers {
         found.get(machine.ip()).and(found.get(machine.sp())).map(|_| found)
     }
 
+    /// Returns registers of which only the instruction and the stack pointer are known.
+    pub fn of_pointers(machine: Machine, ip: u64, sp: u64) -> Self {
+        let mut found = Self { machine, known: 0, values: [0; REGISTERS] };
+        found.set(machine.ip(), Some(ip));
+        found.set(machine.sp(), Some(sp));
+        found
+    }
+
     /// Returns the machine that they belong to.
     pub fn machine(&self) -> Machine {
         self.machine

@@ -203,10 +203,7 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
     /// Returns the rule at a linked address.
     pub(super) fn find(&self, address: u64, memory: &mut RowMemory) -> Option<Found> {
         let of_eh_frame = self.eh_frame().and_then(|section| {
-            let fde = match &self.eh_entries {
-                Some(entries) => self.entry(&section, entries, address),
-                None => self.of_table(&section, address),
-            }?;
+            let fde = self.of_eh_frame(&section, address)?;
             self.row(&section, &fde, address, memory, false)
         });
         of_eh_frame.or_else(|| {
@@ -214,6 +211,18 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
             let entries = self.debug_entries.get_or_init(|| self.entries(&section));
             let fde = self.entry(&section, entries, address)?;
             self.row(&section, &fde, address, memory, true)
+        })
+    }
+
+    /// Returns the linked address at which the function of an address begins.
+    pub(super) fn beginning(&self, address: u64) -> Option<u64> {
+        let of_eh_frame = self
+            .eh_frame()
+            .and_then(|section| Some(self.of_eh_frame(&section, address)?.initial_address()));
+        of_eh_frame.or_else(|| {
+            let section = self.debug_frame()?;
+            let entries = self.debug_entries.get_or_init(|| self.entries(&section));
+            Some(self.entry(&section, entries, address)?.initial_address())
         })
     }
 
@@ -271,6 +280,18 @@ impl<B: Deref<Target = [u8]>> Rules<B> {
         }
         let count = usize::try_from(self.sections.endian.u32([a, b, c, d])).ok()?;
         rest.as_chunks().0.get(..count).filter(|table| !table.is_empty())
+    }
+
+    /// Returns the entry of an address in `.eh_frame`.
+    fn of_eh_frame<'a>(
+        &'a self,
+        section: &EhFrame<Slice<'a>>,
+        address: u64,
+    ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
+        match &self.eh_entries {
+            Some(entries) => self.entry(section, entries, address),
+            None => self.of_table(section, address),
+        }
     }
 
     /// Returns the entry of an address by the table of `.eh_frame_hdr`.

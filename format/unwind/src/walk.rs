@@ -201,6 +201,9 @@ impl Unwinder {
                 true => Frame::Exact(frame.ip),
                 false => Frame::Return(frame.ip),
             });
+            if let Some(fp) = self.recovered(code, place, &frame, memory) {
+                frame.registers.set(machine.fp(), Some(fp));
+            }
             let Ok(rules) = code.rules(place.module) else {
                 return End::Cut(Cause::Unreadable(place.module));
             };
@@ -470,7 +473,7 @@ impl Current {
 }
 
 /// Returns whether code can return to an address: a call is before it, or a stack begins there.
-fn is_return<C: Code>(code: &mut C, machine: Machine, address: u64) -> bool {
+pub(super) fn is_return<C: Code>(code: &mut C, machine: Machine, address: u64) -> bool {
     let Some(place) = code.place(address.wrapping_sub(1)) else { return false };
     let is_root = code
         .rules(place.module)

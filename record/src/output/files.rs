@@ -17,7 +17,7 @@ use super::pack::Packer;
 use super::place::{self, Made};
 use super::queue::{Batch, Written};
 use super::tally::Counts;
-use super::unwind::{Spaces, Unwinding};
+use super::unwind::{Rewriter, Spaces, Unwinding};
 use super::writer::Writer;
 use crate::messages::error::{Error, Result};
 use crate::plan::config;
@@ -174,6 +174,11 @@ impl Output {
         self.append(&[IoSlice::new(records)], |bytes| Batch { bytes, ..Batch::default() })
     }
 
+    /// Appends records that are counted: samples of our own.
+    pub(crate) fn write_counted(&self, records: &[u8], counts: Counts) -> Result<()> {
+        self.append(&[IoSlice::new(records)], |bytes| Batch { bytes, counts, ..Batch::default() })
+    }
+
     /// Appends AUX trace, parts of a record and its payload, which stay as they are also where
     /// records are compressed: readers look for the payload behind its record. Its place is among
     /// those that [`settle`](Self::settle) returns.
@@ -212,6 +217,12 @@ impl Output {
         for writer in &self.writers {
             writer.queue.end_round(rounds);
         }
+    }
+
+    /// Returns an unwinder of the stacks of processes, with what is known of them if samples are
+    /// unwound.
+    pub(crate) fn rewriter(&self) -> Rewriter {
+        Rewriter::new(self.unwinding.clone().unwrap_or_default())
     }
 
     /// Returns what is known of the mappings of processes, if samples are unwound.

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::mem;
 
+use recrep_format::abi::AttrFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::feature::BuildIdEvent;
@@ -22,8 +23,9 @@ use crate::output::build_ids::{self, Identified, Modules};
 use crate::output::features;
 use crate::output::tally::{Counts, Tally};
 use crate::output::{Output, Written};
-use crate::plan::config::BuildIds;
-use crate::synthesize::{self, BpfCode, Scope, Synthesizer};
+use crate::plan::PlannedEvent;
+use crate::plan::config::{BuildIds, Config, Delay};
+use crate::synthesize::{self, BpfCode, Scope, SwitchEvents, Synthesizer, Waits};
 use crate::tasks::Target;
 
 /// A file that is being written.
@@ -132,6 +134,21 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             ));
         }
         Ok(mapped)
+    }
+
+    /// Returns the writer of records of threads that wait now, if waits are recorded from the
+    /// moment on at which a file begins, and the tasks are known that are recorded.
+    pub(super) fn waits<'o>(&'o self, output: &'o Output) -> Option<Waits<'o>> {
+        let Config { off_cpu, delay, rings, cgroups, .. } = self.config;
+        if !off_cpu || *delay != Delay::None || rings.overwrite || !cgroups.is_empty() {
+            return None;
+        }
+        let carries = |event: &PlannedEvent| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH);
+        let is_sampled =
+            |event: &PlannedEvent| event.is_context_switches() && event.attr.sample_period == 1;
+        let records = self.counters.first(carries)?;
+        let events = SwitchEvents { records, samples: self.counters.first(is_sampled) };
+        Some(Waits::new(output, events, self.kernel.now(self.config.clock)?.clock))
     }
 
     fn hidden_kernel(&self, pieces: usize) {

@@ -139,6 +139,10 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             return self.prepare(output, &Scope::Child(pid), state.progress.pieces);
         }
         self.draining(state, output, |progress| {
+            // Who runs from now on has records that say so.
+            if let Some(waits) = self.waits(output) {
+                waits.write(&self.existing())?;
+            }
             // Enable tracking before reading /proc: a mapping made meanwhile is then recorded twice
             // instead of never.
             if self.tracks_when_enabled() {
@@ -146,9 +150,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             }
             // Tasks are listed again: a thread may have started after its parent's counter was
             // opened but before the tracker was.
-            let is_attached = self.config.target.is_attached();
-            let scope = if is_attached { Scope::These(self.all_tasks()) } else { Scope::All };
-            self.prepare(output, &scope, progress.pieces)
+            self.prepare(output, &self.existing(), progress.pieces)
         })
     }
 
@@ -175,6 +177,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         self.counters
             .tracker()
             .is_some_and(|tracker| tracker.attr.flags.contains(AttrFlags::DISABLED))
+    }
+
+    /// Returns the scope of the tasks that exist before the first file.
+    fn existing(&self) -> Scope {
+        match self.config.target.is_attached() {
+            true => Scope::These(self.all_tasks()),
+            false => Scope::All,
+        }
     }
 
     /// Returns the tasks that counters were opened for, and those that exist now.
@@ -253,7 +263,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if state.areas.snapshots() == Some(true) {
             state.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
-        self.empty_rings(state, &piece.output)
+        self.empty_rings(state, &piece.output)?;
+        self.end_waits(state, &piece.output)
+    }
+
+    /// Writes a record of this moment, until which threads wait that have not run again.
+    fn end_waits(&self, state: &State, output: &Output) -> Result<()> {
+        self.waits(output).map_or(Ok(()), |waits| waits.write_end(&self.present(state)))
     }
 
     /// Returns whether the file has as much as was asked for at most, and says so.
@@ -388,6 +404,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             // AUX records and the trace that they describe belong in the same file.
             state.areas.pause(self.kernel, self.counters, &piece.output)?;
             self.empty_rings(state, &piece.output)?;
+            self.end_waits(state, &piece.output)?;
             state.areas.resume(self.kernel, self.counters)?;
             piece.take_modules(&mut state.drain);
         }
@@ -401,6 +418,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             Err(error) => return end(&mut state.progress).and(Err(error)),
         };
         let mapped = self.draining(state, &next.output, |progress| {
+            if let Some(waits) = self.waits(&next.output) {
+                waits.write(&scope)?;
+            }
             end(progress)?;
             self.prepare(&next.output, &scope, progress.pieces)
         })?;

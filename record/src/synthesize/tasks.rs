@@ -27,40 +27,53 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Fields of `/proc/PID/task/TID/stat`.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat<'a> {
-    comm: &'a [u8],
+pub(super) struct Stat<'a> {
+    pub(super) comm: &'a [u8],
+    /// A letter: `R` if the thread runs or could, `Z` or `X` if it has ended.
+    pub(super) state: u8,
     parent: u32,
-    kernel_thread: bool,
+    pub(super) kernel_thread: bool,
+    /// CPU on which it ran last.
+    pub(super) cpu: u32,
 }
 
 impl<'a> Stat<'a> {
-    /// Parses `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags …`: the name ends at
-    /// the last parenthesis.
-    fn parse(line: &'a [u8]) -> Option<Self> {
+    /// Parses `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags … cpu …`: the name
+    /// ends at the last parenthesis.
+    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let open = line.iter().position(|b| *b == b'(')?;
         let close = line.iter().rposition(|b| *b == b')')?;
         let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
+        let state = *fields.next()?.as_bytes().first()?;
+        let parent = fields.next()?.parse().ok()?;
         let flags: u64 = fields.nth(4)?.parse().ok()?;
+        let cpu = fields.nth(29).and_then(|cpu| cpu.parse().ok()).unwrap_or(0);
         Some(Self {
             comm: line.get(open + 1..close)?,
+            state,
             parent,
             kernel_thread: flags & KERNEL_THREAD != 0,
+            cpu,
         })
+    }
+
+    /// Returns whether the thread waits.
+    pub(super) fn is_waiting(&self) -> bool {
+        !matches!(self.state, b'R' | b'Z' | b'X')
     }
 }
 
 /// Reader for files of `/proc` that reuses one buffer.
-#[derive(Default)]
-struct Proc {
+#[derive(Debug, Default)]
+pub(super) struct Proc {
     path: String,
     bytes: Vec<u8>,
 }
 
 impl Proc {
     /// Reads a file; `None` if the task has ended.
-    fn read(&mut self, path: std::fmt::Arguments<'_>) -> Option<&[u8]> {
+    pub(super) fn read(&mut self, path: std::fmt::Arguments<'_>) -> Option<&[u8]> {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
         self.bytes.clear();
@@ -187,7 +200,7 @@ fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -
 }
 
 /// Returns the entries of a directory whose names are numbers.
-fn numbers(dir: &str) -> Vec<u32> {
+pub(super) fn numbers(dir: &str) -> Vec<u32> {
     let entries = fs::read_dir(dir).into_iter().flatten();
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
@@ -201,12 +214,12 @@ mod tests {
         let line = b"7 (a) (b c) S 1 7 7 0 -1 4194304 100 0\n";
         assert_eq!(
             Stat::parse(line),
-            Some(Stat { comm: b"a) (b c", parent: 1, kernel_thread: false })
+            Some(Stat { comm: b"a) (b c", state: b'S', parent: 1, kernel_thread: false, cpu: 0 })
         );
-        let line = b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0";
+        let fields = "2 (kthreadd) I 0 0 0 0 -1 2129984".to_owned() + &" 0".repeat(29) + " 7 0";
         assert_eq!(
-            Stat::parse(line),
-            Some(Stat { comm: b"kthreadd", parent: 0, kernel_thread: true })
+            Stat::parse(fields.as_bytes()),
+            Some(Stat { comm: b"kthreadd", state: b'I', parent: 0, kernel_thread: true, cpu: 7 })
         );
         assert_eq!(Stat::parse(b"7 (x"), None);
         assert_eq!(Stat::parse(b""), None);

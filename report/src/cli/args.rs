@@ -270,6 +270,9 @@ fn query(args: Args) -> Result<ReportQuery, String> {
     });
     let by = by(&args.by)?;
     let (mut columns, mut shown) = columns(&args, mode, &by, default_keys)?;
+    if mode.is_of_time() && export.is_for_people() && args.fields.is_none() {
+        shown.insert(1, TableColumn::Number(Number::Seconds));
+    }
     if args.chains.parent.is_some() && columns.iter().all(|column| column.key != SortKey::Parent) {
         shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });

@@ -35,6 +35,13 @@ pub(super) struct ChainArgs {
     )]
     call_graph: Option<String>,
 
+    /// With --off-cpu or --wall, show waits in the kernel's function that switches
+    ///
+    /// By default they are shown in the user's function that waits, and what it calls in the kernel
+    /// is left out; folded lines have both
+    #[arg(long)]
+    kernel_waits: bool,
+
     /// Begin call trees at the outermost caller, as -g caller does; overrides -g callee
     #[arg(short = 'G', long)]
     inverted: bool,
@@ -94,6 +101,9 @@ impl ChainArgs {
     /// # Errors
     /// Returns an error if the words of `-g` are wrong, or the query has no use for an argument.
     pub(super) fn options(self, query: &Query) -> Result<ChainOptions, String> {
+        if self.kernel_waits && !query.mode.is_of_time() {
+            return Err("--kernel-waits needs --off-cpu or --wall".into());
+        }
         let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
         let (has_parent, by_ip) = (query.has(SortKey::Parent), query.has(SortKey::Ip));
         let has_callers = query.needs.callers && !query.mode.is_of_branches();
@@ -147,6 +157,7 @@ impl ChainArgs {
             inlined: (self.inline || self.no_inline).then_some(self.inline),
             most: self.most,
             as_recorded: self.no_check_callchains,
+            kernel_waits: self.kernel_waits || query.needs.stacks,
             is_asked,
         })
     }

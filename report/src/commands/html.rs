@@ -47,7 +47,7 @@ pub(crate) fn query(args: HtmlArgs) -> Result<HtmlQuery, String> {
 
 /// Writes the page and returns warnings.
 pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let mut builder = PictureBuilder::default();
+    let mut builder = PictureBuilder::with_times();
     let sides = asked.picture.add_to(&mut builder, true)?;
     let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
     let mut picture = builder.finish(step);

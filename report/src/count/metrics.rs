@@ -54,6 +54,8 @@ impl Metrics {
             Number::OverheadGuestUs => percent(guest_us),
             Number::Samples => MetricValue::Whole(self.count.samples),
             Number::Period => MetricValue::Whole(self.count.period),
+            Number::Seconds => MetricValue::Seconds(self.count.period),
+            Number::ChildrenSeconds => MetricValue::Seconds(self.all.period),
             Number::Weight1 => mean(weight1),
             Number::Weight2 => mean(weight2),
             Number::Weight3 => mean(weight3),
@@ -106,6 +108,8 @@ pub(crate) fn rounded(percent: f64) -> f64 {
 pub enum MetricValue {
     Percent(f64),
     Whole(u64),
+    /// Nanoseconds, shown in seconds.
+    Seconds(u64),
 }
 
 impl MetricValue {
@@ -113,7 +117,7 @@ impl MetricValue {
     pub(crate) fn percent(self) -> Option<f64> {
         match self {
             Self::Percent(percent) => Some(rounded(percent)),
-            Self::Whole(_) => None,
+            Self::Whole(_) | Self::Seconds(_) => None,
         }
     }
 }
@@ -123,6 +127,10 @@ impl std::fmt::Display for MetricValue {
         match self {
             Self::Percent(percent) => write!(f, "{percent:.2}%"),
             Self::Whole(number) => number.fmt(f),
+            Self::Seconds(nanoseconds) => {
+                let micros = nanoseconds.saturating_add(500) / 1000;
+                write!(f, "{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+            }
         }
     }
 }
@@ -131,7 +139,7 @@ impl serde::Serialize for MetricValue {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Percent(percent) => serializer.serialize_f64(rounded(*percent)),
-            Self::Whole(number) => serializer.serialize_u64(*number),
+            Self::Whole(number) | Self::Seconds(number) => serializer.serialize_u64(*number),
         }
     }
 }

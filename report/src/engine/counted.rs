@@ -10,6 +10,7 @@ use recrep_format::abi::{AttrFlags, EventType, SampleType, SwEvent};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
+use super::described::have_switches;
 use super::{Labeller, loaded, multiplexed, numbers};
 use crate::callchain::{ChainChecks, ChainLimit, ChainOrigin, FrameFields, FramePointers};
 use crate::count::metrics::Metrics;
@@ -25,7 +26,7 @@ use crate::samples::{
 };
 use crate::scan::{Dropped, Scan, Scanned, ThreadTables};
 use crate::symbols::{Functions, Module, Resolver};
-use crate::timeline::{Groups, Role, Timeline};
+use crate::timeline::{Groups, Role, Timeline, is_switches};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Where the names of an answer come from and are kept: all of its files share both.
@@ -318,6 +319,7 @@ pub(crate) fn profile_events(session: &Session<'_>, mode: Mode) -> Vec<Event> {
     if let Some(name) = mode.event() {
         return vec![Event { counts_time: true, ..Event::named(name) }];
     }
+    let has_waits = mode == Mode::Samples && have_switches(session);
     let event = |(entry, name): (&AttrEntry, &String)| {
         let (kind, config) = (entry.attr.kind, entry.attr.config);
         let is_clock = [SwEvent::CPU_CLOCK.0, SwEvent::TASK_CLOCK.0].contains(&config)
@@ -325,6 +327,7 @@ pub(crate) fn profile_events(session: &Session<'_>, mode: Mode) -> Vec<Event> {
         Event {
             counts_time: is_clock && mode == Mode::Samples,
             is_tracepoint: kind == EventType::TRACEPOINT,
+            is_of_waits: has_waits && is_switches(&entry.attr) && entry.attr.sample_period == 1,
             ..Event::named(name)
         }
     };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use recrep_console::units;
 use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
 
@@ -12,7 +13,7 @@ use crate::profile::{InputSummary, Profile};
 use crate::query::{Mode, Query, Warning};
 use crate::samples::Session;
 use crate::scan::Dropped;
-use crate::timeline::{SwitchCounts, is_switches, total};
+use crate::timeline::{IdleThreads, SwitchCounts, is_switches, total};
 
 /// Adds to the profile of an input what is said of it.
 pub(super) fn describe(
@@ -60,14 +61,28 @@ pub(crate) fn summary(query: &Query, session: &Session<'_>) -> InputSummary {
 /// Returns options that would show more of an input.
 fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
     let mut hints = Vec::new();
-    if let Some(times) = &session.off_cpu
-        && times.counts.unfinished > 0
-    {
-        hints.push(format!(
-            "{name}: {} threads were off their CPUs when the recording ended; that time counts \
-             until its last record",
-            times.counts.unfinished
-        ));
+    if let Some(times) = &session.off_cpu {
+        let SwitchCounts { unfinished, never_ran, .. } = times.counts;
+        let went_off = unfinished.saturating_sub(never_ran);
+        if went_off > 0 {
+            let were = if went_off == 1 {
+                "thread was off its CPU"
+            } else {
+                "threads were off their CPUs"
+            };
+            hints.push(format!(
+                "{name}: {went_off} {were} when the recording ended; that time counts until its \
+                 last record"
+            ));
+        }
+        if never_ran > 0 && times.idle.threads == 0 {
+            let threads = if never_ran == 1 { "thread" } else { "threads" };
+            hints.push(format!(
+                "{name}: {never_ran} {threads} did not run in the whole recording, and waited from \
+                 its start to its end"
+            ));
+        }
+        hints.extend(idle(name, query, &times.idle));
     }
     if query.mode == Mode::Samples && have_switches(session) {
         hints.push(format!(
@@ -79,6 +94,21 @@ fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
         hints.push(format!("{name} has branch stacks: -b counts the branches in them"));
     }
     hints
+}
+
+/// Returns what is said of threads whose waits are told apart.
+fn idle(name: &str, query: &Query, idle: &IdleThreads) -> Option<String> {
+    if idle.threads == 0 {
+        return None;
+    }
+    let (time, threads) = (units::time(idle.time), idle.described());
+    Some(match query.shows_idle() {
+        true => format!("{name}: {time} of the waits are those of {threads}"),
+        false => format!(
+            "{name}: left out are {time} of waits of {threads}: the sort key `switch` tells them \
+             apart, and --comm, --pid and --tid show them"
+        ),
+    })
 }
 
 /// Returns whether samples have branch stacks other than the hardware's call stack.

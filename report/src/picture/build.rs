@@ -35,6 +35,8 @@ pub(crate) struct PictureBuilder {
     of_threads: FxHashMap<PictureThread, u32>,
     events: Vec<PictureEvent>,
     sides: usize,
+    /// `true` if events of time off CPUs are added, which show more than the samples of switches.
+    has_times: bool,
     /// Program of the first side.
     program: Option<Program>,
 }
@@ -76,6 +78,11 @@ struct RowPlace {
 }
 
 impl PictureBuilder {
+    /// Returns a builder of a picture that has events of time off CPUs, where these were recorded.
+    pub(crate) fn with_times() -> Self {
+        Self { has_times: true, ..Self::default() }
+    }
+
     /// Adds the profile that answers a query by [`columns`], with times in steps of `step`
     /// nanoseconds since the first sample. Returns the program that is shown under another name, as
     /// the first side's.
@@ -149,7 +156,11 @@ impl PictureBuilder {
     fn rows(&mut self, profile: &Profile, query: &Query, side: u32, step: u64) -> Vec<RowPlace> {
         let (names, texts) = (&profile.names, RowTexts::new(profile, query, &profile.names));
         let columns = Columns::of(query);
-        let events: Vec<usize> = profile.events().iter().map(|event| self.event(event)).collect();
+        let events: Vec<Option<usize>> = profile
+            .events()
+            .iter()
+            .map(|event| (!self.has_times || !event.is_of_waits).then(|| self.event(event)))
+            .collect();
         let mut of_cells = vec![FxHashMap::<Cell, u32>::default(); self.events.len()];
         let mut places = Vec::with_capacity(profile.rows.len());
         for (words, _) in profile.rows.iter() {
@@ -170,7 +181,10 @@ impl PictureBuilder {
                 cpu: cpu.unwrap_or(0),
             };
             let event = usize::try_from(*event).ok().and_then(|event| events.get(event).copied());
-            let event = event.unwrap_or(0);
+            let Some(event) = event.unwrap_or(Some(0)) else {
+                places.push(RowPlace { event: usize::MAX, cell: 0 });
+                continue;
+            };
             let Some((known, of_event)) = of_cells.get_mut(event).zip(self.events.get_mut(event))
             else {
                 continue;

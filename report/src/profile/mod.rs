@@ -65,6 +65,8 @@ pub struct Event {
     /// `true` if periods are times, in nanoseconds.
     pub counts_time: bool,
     pub is_tracepoint: bool,
+    /// `true` if it only tells where threads wait: reports on time show that.
+    pub is_of_waits: bool,
     pub total: Count,
     pub lost_samples: u64,
     pub filtered_samples: u64,

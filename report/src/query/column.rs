@@ -224,6 +224,10 @@ pub enum Number {
     OverheadGuestUs,
     Samples,
     Period,
+    /// The period in seconds, of events that count nanoseconds.
+    Seconds,
+    /// The same including callees.
+    ChildrenSeconds,
     /// Mean weight.
     Weight1,
     /// Mean of the second part of the weight.
@@ -233,7 +237,7 @@ pub enum Number {
 }
 
 /// Names, headings and minimum widths, as in perf.
-const ALL: [(Number, &str, &str, usize); 11] = [
+const ALL: [(Number, &str, &str, usize); 13] = [
     (Number::Overhead, "overhead", "Overhead", 8),
     (Number::Children, "overhead_children", "Children", 8),
     (Number::OverheadSys, "overhead_sys", "sys", 8),
@@ -242,6 +246,8 @@ const ALL: [(Number, &str, &str, usize); 11] = [
     (Number::OverheadGuestUs, "overhead_guest_us", "guest usr", 9),
     (Number::Samples, "sample", "Samples", 12),
     (Number::Period, "period", "Period", 12),
+    (Number::Seconds, "seconds", "Seconds", 9),
+    (Number::ChildrenSeconds, "seconds_children", "Seconds", 9),
     (Number::Weight1, "weight1", "Weight1", 8),
     (Number::Weight2, "weight2", "Weight2", 8),
     (Number::Weight3, "weight3", "Weight3", 8),
@@ -267,7 +273,15 @@ impl Number {
 
     /// Returns whether it needs extra fields in the packed keys (CPU mode, weights).
     pub fn is_part(self) -> bool {
-        !matches!(self, Self::Overhead | Self::Children | Self::Samples | Self::Period)
+        !matches!(
+            self,
+            Self::Overhead
+                | Self::Children
+                | Self::Samples
+                | Self::Period
+                | Self::Seconds
+                | Self::ChildrenSeconds
+        )
     }
 
     fn known(self) -> (Self, &'static str, &'static str, usize) {

@@ -37,6 +37,9 @@ pub(crate) struct ChainOptions {
     pub most: Option<usize>,
     /// `true` if callchains are shown as recorded, without a mark where callers are missing.
     pub as_recorded: bool,
+    /// `true` if a thread's wait begins where the kernel switched it, not at the function that
+    /// waits.
+    pub kernel_waits: bool,
     /// `true` if an option that needs callchains was given; if none were recorded, that is an
     /// error.
     pub is_asked: bool,
@@ -132,6 +135,12 @@ impl Query {
     /// Returns whether a column needs this field.
     pub fn needs(&self, field: Field) -> bool {
         self.columns.iter().any(|column| column.key.needs(field))
+    }
+
+    /// Returns whether waits of idle threads count: where the user chose threads, or asked what
+    /// they do.
+    pub(crate) fn shows_idle(&self) -> bool {
+        self.has(SortKey::Switch) || self.filters.by_task()
     }
 
     /// Returns the fields that the columns need.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use recrep_format::abi::SampleType;
-use recrep_format::feature::{SampleTime, SimpleperfInitMap};
+use recrep_format::feature::{Cmdline, HeaderString, SampleTime, SimpleperfInitMap};
 use recrep_format::read::{File, Frames};
 use recrep_format::record::RawRecord;
 
@@ -59,7 +59,9 @@ impl<'f> Session<'f> {
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
         let records = with_earlier(file, &split.side_band);
         let mut side_band = SideBand::read(file, &records, &clock, input.written());
-        let off_cpu = mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces));
+        let recorder = recorder(file);
+        let off_cpu =
+            mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces, &recorder));
         if off_cpu.is_some() {
             side_band.add_stand_ins();
         }
@@ -137,6 +139,16 @@ impl PieceWorker for SampledTimes<'_> {
             }
         });
     }
+}
+
+/// Returns the name that the recording program has as a thread.
+fn recorder(file: &File<'_>) -> Vec<u8> {
+    /// Most bytes of a thread's name.
+    const MOST: usize = 15;
+    let Some(Ok(Cmdline { args })) = file.feature() else { return Vec::new() };
+    let Some(path) = args.0.first().map(HeaderString::to_text) else { return Vec::new() };
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.bytes().take(MOST).collect()
 }
 
 /// Returns the side-band with the records of what was mapped before the recording, which simpleperf

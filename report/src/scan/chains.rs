@@ -8,7 +8,7 @@ use recrep_format::record::{Sample, SampleFields};
 use super::task::Scan;
 use crate::callchain::{
     ChainLimit, ChainOrigin, ChainRef, ChainSources, History, RecordedChains, callers,
-    context_marker, is_sound,
+    context_marker, is_sound, is_user_marker,
 };
 use crate::query::MAX_STACK;
 use crate::samples::ChainReader;
@@ -53,6 +53,36 @@ impl<'f> ChainCounter<'f> {
         at: SampleContext,
         stand_in: Option<StandIn>,
     ) -> u64 {
+        if !self.read(sample, origin, at) {
+            return ChainRef::default().pack();
+        }
+        match stand_in {
+            Some(frame) => self.standing_in(frame, at),
+            None => self.numbered(sample.cpu_mode(), sample.ip(), at),
+        }
+    }
+
+    /// Finds the chain of a sample in the kernel, without its kernel part: its innermost frame is
+    /// `ip` in user code.
+    pub(super) fn of_user(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
+        at: SampleContext,
+        ip: u64,
+    ) -> u64 {
+        if !self.read(sample, origin, at) {
+            return ChainRef::default().pack();
+        }
+        let words = &mut self.reader.words;
+        let kernel = words.iter().position(|word| is_user_marker(*word)).unwrap_or(0);
+        words.drain(..kernel);
+        self.numbered(CpuMode::User, Some(ip), at)
+    }
+
+    /// Reads a sample's chain into the words. Returns whether it is whole.
+    #[inline]
+    fn read(&mut self, sample: &Sample<'_, '_>, origin: ChainOrigin, at: SampleContext) -> bool {
         let ChainReader { sources, words, .. } = &mut self.reader;
         words.clear();
         let found = match &mut self.history {
@@ -63,16 +93,13 @@ impl<'f> ChainCounter<'f> {
         };
         if found.is_err() {
             self.torn += 1;
-            return ChainRef::default().pack();
+            return false;
         }
         // Of branches and callers, none are next to each other for certain.
         if origin == ChainOrigin::Recorded && self.history.is_none() {
             self.reader.finder.check(at, self.most, &mut self.reader.words);
         }
-        match stand_in {
-            Some(frame) => self.standing_in(frame, at),
-            None => self.numbered(sample.cpu_mode(), sample.ip(), at),
-        }
+        true
     }
 
     /// Returns the chain of a frame without callers that stands in for a stack.

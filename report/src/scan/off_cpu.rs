@@ -1,7 +1,8 @@
 //! Times of threads in one worker: samples count with the time that they stand for.
 
-use recrep_format::abi::CpuMode;
+use recrep_format::abi::{CpuMode, context};
 use recrep_format::attr::AttrIndex;
+use recrep_format::bytes::U64s;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::common::EventTraits;
@@ -30,6 +31,7 @@ impl Worker<'_> {
             Role::None => {}
             Role::Switch => {
                 if let Some((length, activity)) = off_cpu.stretch(tid, time) {
+                    let point = self.waiting_point(point, sample);
                     self.time(&point, event, sample, length, activity);
                 }
             }
@@ -47,6 +49,29 @@ impl Worker<'_> {
                     self.unsampled(one, point, Some((event, sample)));
                 }
             }
+        }
+    }
+
+    /// Returns where the thread of a switch waits: in user code, unless waits are shown in the
+    /// kernel, or there is no user code.
+    fn waiting_point(&self, point: Point, sample: &Sample<'_, '_>) -> Point {
+        if self.scan.query.chains.kernel_waits {
+            return point;
+        }
+        let chain = sample.callchain().ok().flatten();
+        let mut words = chain.iter().flat_map(U64s::iter).skip_while(|word| *word != context::USER);
+        match words.nth(1).filter(|word| *word < context::MAX) {
+            Some(ip) => Point { mode: CpuMode::User, ip, ..point },
+            None => point,
+        }
+    }
+
+    /// Returns whether time of this activity counts.
+    fn counts_activity(&self, activity: Activity) -> bool {
+        match activity {
+            Activity::Running => self.scan.query.mode == Mode::Wall,
+            Activity::Idle => self.scan.query.shows_idle(),
+            Activity::Waiting | Activity::Preempted => true,
         }
     }
 
@@ -78,7 +103,8 @@ impl Worker<'_> {
         length: u64,
         activity: Activity,
     ) {
-        if !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0)) {
+        let is_filtered = !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0));
+        if is_filtered || !self.counts_activity(activity) {
             return;
         }
         let mut fields = SampleFields::default();
@@ -89,9 +115,14 @@ impl Worker<'_> {
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
         let mut key = NO_KEY;
-        let found = self.key(EventTraits { number: EVENT, ..event }, sample, &mut key);
-        if found.is_none() {
-            return;
+        let found = self.key_at(EVENT, point, &mut key);
+        let Some(at) = found else { return };
+        if self.scan.layout.has(Field::Chain) {
+            *Field::Chain.of_mut(&mut key) = if point.mode == sample.cpu_mode() {
+                self.chains.of(sample, event.origin, at, None)
+            } else {
+                self.chains.of_user(sample, event.origin, at, point.ip)
+            };
         }
         if self.scan.layout.last.is_some() {
             self.extras(event, &mut key, found, sample, &fields);
@@ -109,8 +140,7 @@ impl Worker<'_> {
     ) {
         let Unsampled { at: start, length, cpu, activity } = *unsampled;
         let cpu = (cpu != u32::MAX).then_some(cpu);
-        let is_counted = self.scan.query.mode == Mode::Wall || activity != Activity::Running;
-        if !is_counted || !self.scan.filter.counts_time(cpu, start) {
+        if !self.counts_activity(activity) || !self.scan.filter.counts_time(cpu, start) {
             return;
         }
         let count = Count { samples: 1, period: length };

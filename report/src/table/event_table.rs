@@ -117,6 +117,8 @@ pub(crate) struct EventTable<'l> {
     pub name: &'l str,
     /// `true` if periods are times, in nanoseconds.
     pub counts_time: bool,
+    /// `true` if reports on time show its samples better.
+    pub is_of_waits: bool,
     /// Total of all samples of the event, in rows or not; only of those in rows if percentages are
     /// relative to them.
     pub total: Count,

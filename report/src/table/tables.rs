@@ -23,6 +23,9 @@ pub(crate) fn shown(profile: &Profile, query: &Query) -> Vec<TableColumn> {
         && !shown.contains(&TableColumn::Number(Number::Children))
     {
         shown.insert(0, TableColumn::Number(Number::Children));
+        if shown.contains(&TableColumn::Number(Number::Seconds)) {
+            shown.insert(1, TableColumn::Number(Number::ChildrenSeconds));
+        }
     }
     shown
 }
@@ -80,6 +83,7 @@ fn table<'p>(
     EventTable {
         name: &event.name,
         counts_time: event.counts_time,
+        is_of_waits: event.is_of_waits,
         // `--percentage relative`: shares are of the samples that passed the filters.
         total: if query.style.is_relative { in_rows() } else { event.total },
         lost_samples: event.lost_samples,

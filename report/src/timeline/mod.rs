@@ -33,7 +33,9 @@ pub(crate) use cgroups::Groups;
 pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
-pub(crate) use off_cpu::{Activity, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches};
+pub(crate) use off_cpu::{
+    Activity, IdleThreads, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches,
+};
 pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{
     Mapping, Memory, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts,

@@ -365,3 +365,23 @@ fn lengths_of_instructions_are_known() {
         assert!(code.len() < 2 || x86::step(&code[..code.len() - 1]).is_none(), "{digits}");
     }
 }
+
+#[test]
+fn frame_pointers_that_cannot_be_read_are_found_by_the_size_of_the_frame() {
+    // push rbp; mov rbp,rsp; sub rsp,32; call
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0xc9, 0xc3];
+    let mut program = Program::new(&code);
+    // CFA = rsp + 16, rbp at CFA - 16 from the push on; CFA = rbp + 16 from the mov on.
+    let framed = [0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6];
+    let frames = Frames::default().with(0x7000, 0x10, &[]).with(0x8000, 0x20, &framed);
+    program.rules = frames.with(0x2000, 0x100, &[0x07, 16]).rules();
+    let registers = Registers::of_pointers(Machine::X86_64, 0x7000, STACK);
+    let of = |return_address| [0x800d, 1, 2, 3, 4, 5, return_address];
+    let (frames, end) = program.walk(&registers, &of(DIRECT), &[]);
+    assert_eq!(frames, [Exact(0x7000), Return(0x800d), Return(DIRECT)]);
+    assert_eq!(end, End::Whole);
+    // No call is before it, so the size is wrong.
+    let (frames, end) = program.walk(&registers, &of(ENTRY), &[]);
+    assert_eq!(frames, [Exact(0x7000), Return(0x800d)]);
+    assert_eq!(end, End::Cut(Cause::Lost));
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use recrep_format::abi::AttrFlags;
+use recrep_format::attr::Attr;
 use rustc_hash::FxHashMap;
 
 use crate::kernel::ring::Ring;
@@ -88,9 +89,14 @@ impl Counters {
 
     /// Returns the id for synthesized records: one of the tracking event's.
     pub fn tracking_id(&self) -> u64 {
-        let tracker =
-            self.events.iter().position(|event| event.attr.flags.contains(AttrFlags::COMM));
-        tracker.and_then(|event| self.of_event(event).first()).map_or(0, |counter| counter.id)
+        let tracker = self.first(|event| event.attr.flags.contains(AttrFlags::COMM));
+        tracker.map_or(0, |(_, id)| id)
+    }
+
+    /// Returns the attr of the first such event, and the id of one of its counters.
+    pub(crate) fn first(&self, is_it: impl Fn(&PlannedEvent) -> bool) -> Option<(&Attr, u64)> {
+        let place = self.events.iter().position(is_it)?;
+        Some((&self.events.get(place)?.attr, self.of_event(place).first()?.id))
     }
 
     /// Returns whether any event samples the kernel.

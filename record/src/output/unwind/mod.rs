@@ -34,10 +34,11 @@ use rustc_hash::FxHashMap;
 use crate::plan::unwinding::is_unwound;
 pub(crate) use chains::Chains;
 use modules::SharedModules;
-pub(super) use rewrite::Rewriter;
+pub(crate) use rewrite::{Pointers, Rewriter};
 pub(crate) use spaces::Spaces;
 
 /// Processes and their modules, as known to drain threads and writer threads.
+#[derive(Default)]
 pub struct Unwinding {
     /// Mappings of all processes.
     pub(crate) spaces: Spaces,
@@ -82,9 +83,8 @@ impl Unwinding {
                 events.insert(*id, UnwoundEvent { layout, max_stack, copy });
             }
         }
-        let (spaces, modules) = (Spaces::default(), SharedModules::default());
         let any = !events.is_empty();
-        any.then(|| Arc::new(Self { spaces, modules, events, rounds: AtomicU64::new(0) }))
+        any.then(|| Arc::new(Self { events, ..Self::default() }))
     }
 
     /// Returns the number of rounds that are over.

@@ -118,7 +118,9 @@ impl Rewriter {
                 self.chain.extend_from_slice(chain.as_bytes().get(8 * kernel..)?);
                 keeps_registers = false;
             }
-            Outcome::Unwound(end) => keeps_registers = !self.put_frames(end, event, shared),
+            Outcome::Unwound(end) => {
+                keeps_registers = !self.put_frames(end, event.max_stack > 0, shared);
+            }
             Outcome::Unknown => {
                 kept = stack.trimmed();
                 self.chains.kept += 1;
@@ -184,10 +186,44 @@ impl Rewriter {
         }
     }
 
+    /// Unwinds the stack of a thread that waits. Returns the user part of its callchain, as the
+    /// kernel writes it, and whether it is complete.
+    pub(crate) fn waiting(
+        &mut self,
+        pid: u32,
+        time: u64,
+        pointers: Pointers,
+        stack: &[u8],
+        max_stack: u16,
+    ) -> (Vec<u8>, bool) {
+        let shared = Arc::clone(&self.shared);
+        self.chain.clear();
+        let Some(space) = shared.spaces.of(pid, &mut self.seen) else {
+            let alone = [context::USER, pointers.ip].map(u64::to_ne_bytes).concat();
+            return (alone, false);
+        };
+        let machine = pointers.machine();
+        let mut code = ProcessCode {
+            space: &space,
+            time,
+            pid,
+            machine,
+            modules: &shared.modules,
+            cache: &mut self.cache,
+        };
+        let registers = Registers::of_pointers(machine, pointers.ip, pointers.sp);
+        let (start, endian) = (pointers.sp, Endian::NATIVE);
+        let memory = Memory { start, bytes: stack, endian, links: &[] };
+        let is_limited = max_stack > 0;
+        let most = if is_limited { usize::from(max_stack) } else { MOST_FRAMES };
+        let end = self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames);
+        let is_whole = self.put_frames(end, is_limited, &shared);
+        (self.chain.clone(), is_whole)
+    }
+
     /// Appends the frames to the chain, as the kernel writes them, and returns whether they are all
-    /// that there is to be had.
-    fn put_frames(&mut self, end: End, event: &UnwoundEvent, shared: &Unwinding) -> bool {
-        let is_limited = event.max_stack > 0;
+    /// that there is to be had. `is_limited`: no more of them were asked for.
+    fn put_frames(&mut self, end: End, is_limited: bool, shared: &Unwinding) -> bool {
         let mut put = |word: u64| self.chain.extend_from_slice(&word.to_ne_bytes());
         put(context::USER);
         let mut has_gap = false;
@@ -218,6 +254,29 @@ impl Rewriter {
             End::Cut(_) => chains.lost += 1,
         }
         false
+    }
+}
+
+/// Registers of a thread in a system call that others can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pointers {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+}
+
+impl Pointers {
+    /// Parses `/proc/PID/task/TID/syscall`: `number arguments sp ip`, `-1 sp ip`, or `running`.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace().rev();
+        let mut number = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+        let (ip, sp) = (number()?, number()?);
+        (ip > 0 && sp > 0).then_some(Self { ip, sp })
+    }
+
+    /// Returns the machine: the stacks of 32-bit tasks are below 4 GiB.
+    fn machine(self) -> Machine {
+        let is_narrow = modules::NATIVE == Machine::X86_64 && self.sp < 1 << 32;
+        if is_narrow { Machine::X86 } else { modules::NATIVE }
     }
 }
 

@@ -1,7 +1,9 @@
 //! `--off-cpu`: where threads wait, and for how long.
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use recrep_format::abi::{RecordType, SwEvent, misc};
 
@@ -188,4 +190,37 @@ fn plain_users_get_the_records_alone_with_a_line_that_says_so() {
     assert!(names.len() == 1 && names[0].ends_with(":u"), "{names:?}");
     let threads = switches(&recording);
     assert!(have_slept(&threads), "{threads:?}");
+}
+
+#[test]
+fn a_process_that_hangs_waits_from_the_start_to_the_end() {
+    if !can_record_system() {
+        return;
+    }
+    let _alone = alone();
+    let (_dir, path) = place();
+    // It waits for input that does not come.
+    let mut hanging = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let pid = hanging.id().to_string();
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let start = Instant::now();
+    while !state().contains(") S ") && start.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let command = ["--", "sleep", "0.2"];
+    let output =
+        run(&path, &[&["--off-cpu", "-g", "-e", "cpu-clock", "-p", &pid][..], &command].concat());
+    hanging.kill().unwrap();
+    hanging.wait().unwrap();
+    assert!(output.status.success() && last_line(&output).samples > 0, "{}", said(&output));
+    let recording = Recording::read(&path);
+    let threads = switches(&recording);
+    let list = &threads[&pid.parse().unwrap()];
+    assert!(
+        matches!(list[..2], [(sample, What::Sample), (out, What::Out)] if sample == out),
+        "{list:?}"
+    );
+    let file = recording.file();
+    let times = file.records().filter_map(|raw| file.attrs.time_of(&raw.unwrap()));
+    assert!(times.max().unwrap() - list[0].0 >= 200_000_000, "the end has a record");
 }

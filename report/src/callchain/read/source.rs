@@ -201,6 +201,12 @@ impl<'u> ChainSources<'u> {
         if !is_sound(words) {
             words.clear();
         }
+        if sample.waits_at_start()
+            && let Some(marker) = words.iter_mut().find(|word| **word == context::USER)
+        {
+            // rec unwound it, not the kernel by frame pointers.
+            *marker = RETURNS;
+        }
         Ok(())
     }
 

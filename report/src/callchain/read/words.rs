@@ -122,6 +122,11 @@ fn mode_of(marker: u64) -> Option<CpuMode> {
     meaning_of(marker).map(|(mode, ..)| mode)
 }
 
+/// Returns whether user frames follow a word.
+pub(crate) fn is_user_marker(word: u64) -> bool {
+    mode_of(word) == Some(CpuMode::User)
+}
+
 /// Returns the context marker before frames of this CPU mode.
 pub(crate) fn context_marker(mode: CpuMode) -> u64 {
     MARKERS.iter().find(|(_, of)| of.0 == mode).map_or(context::HV, |(marker, _)| *marker)

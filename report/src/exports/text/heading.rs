@@ -113,6 +113,13 @@ pub(super) fn advice(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         let times = if throttled == 1 { "once" } else { &*format!("{throttled} times") };
         all.push(format!("The kernel throttled sampling {times}; lower the rate (-F)."));
     }
+    if profile.events.iter().any(|event| event.is_of_waits && event.total.samples > 0) {
+        let runs = profile.events.iter().any(|event| !event.is_of_waits && event.total.samples > 0);
+        let none = if runs { "" } else { "No thread was sampled on a CPU. " };
+        all.push(format!(
+            "{none}Where threads waited, and how long: rep --off-cpu; both: rep --wall"
+        ));
+    }
     let cut = profile.inputs.iter().filter(|input| !input.complete);
     all.extend(cut.map(|input| {
         format!("{} is truncated; the report covers the part before the end", input.path)

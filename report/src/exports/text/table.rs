@@ -37,7 +37,9 @@ pub(super) fn print(
         heading::print(profile, screen, out)?;
     }
     let mut tables = table::tables(profile, query);
-    tables.retain(|table| table.total.samples > 0);
+    // Who names the event wants its table.
+    let hides_waits = query.filters.events.is_none();
+    tables.retain(|table| table.total.samples > 0 && !(table.is_of_waits && hides_waits));
     if query.group && !tables.is_empty() {
         nested::group(&tables, query, out)?;
         tables.clear();

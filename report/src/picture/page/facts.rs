@@ -123,6 +123,9 @@ pub(super) struct PageMeta<'p> {
 #[derive(Debug, Serialize)]
 struct MetaEvent<'p> {
     name: &'p str,
+    /// Name in the switch between what ran and what waited, if both are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'static str>,
     counts_time: bool,
     unit: &'static str,
     /// What the height of the timeline shows, where that is a number of threads.
@@ -140,8 +143,15 @@ struct MetaEvent<'p> {
     unit_weight: u64,
 }
 
+/// Returns whether an event counts time off CPUs.
+fn is_of_waits(event: &str) -> bool {
+    ["off-cpu", "wall"].contains(&event)
+}
+
 impl<'p> PageMeta<'p> {
     pub(super) fn of(picture: &'p Picture, facts: &'p PageFacts, cut: Option<CutStacks>) -> Self {
+        let has_waits = picture.events.iter().any(|event| event.name == "off-cpu");
+        let running = picture.events.iter().filter(|event| !is_of_waits(&event.name)).count();
         let events = picture.events.iter().map(|event| {
             let (quantum, unit_weight) = match event.weights() {
                 Weights::Equal(quantum) => (Some(quantum), 1),
@@ -155,6 +165,12 @@ impl<'p> PageMeta<'p> {
             let totals = event.totals.iter().take(picture.sides.min(SIDES));
             MetaEvent {
                 name: &event.name,
+                label: match event.name.as_str() {
+                    "off-cpu" => Some("waiting"),
+                    "wall" => Some("both"),
+                    // Several events of one running thread have names of their own.
+                    _ => (has_waits && running == 1).then_some("on CPU"),
+                },
                 counts_time: event.counts_time,
                 unit: match (event.counts_time, event.is_tracepoint) {
                     (true, _) => "ns",

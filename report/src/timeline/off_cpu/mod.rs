@@ -13,11 +13,14 @@
 //! one if an IN comes before it. All this is found once, for each thread by itself (`walk`); then
 //! it is frozen, and each sample looks up its own time by thread and moment.
 
+mod idle;
 mod walk;
 
 use recrep_format::abi::{EventType, HwEvent, SwEvent};
 use recrep_format::attr::{Attr, AttrIndex, AttrTable};
 use rustc_hash::FxHashMap;
+
+pub(crate) use idle::IdleThreads;
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) enum Activity {
     Waiting,
     /// The kernel took its CPU away, although it could have run on.
     Preempted,
+    /// It waited, and nothing was to be done: see [`IdleThreads`].
+    Idle,
 }
 
 impl Activity {
@@ -40,7 +45,8 @@ impl Activity {
         match word {
             0 => Self::Running,
             1 => Self::Waiting,
-            _ => Self::Preempted,
+            2 => Self::Preempted,
+            _ => Self::Idle,
         }
     }
 
@@ -50,6 +56,7 @@ impl Activity {
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::Preempted => "preempted",
+            Self::Idle => "waiting (idle)",
         }
     }
 }
@@ -118,6 +125,20 @@ struct OffCpuThread {
 }
 
 impl OffCpuThread {
+    /// Gives all times off the CPU another activity, and returns their sum.
+    fn set_activity(&mut self, activity: Activity) -> u64 {
+        let mut sum = 0_u64;
+        for Stretch { at, word } in &mut self.sampled {
+            sum = sum.saturating_add(*word >> 2);
+            *word = Stretch::new(*at, *word >> 2, activity).word;
+        }
+        for one in self.unsampled.iter_mut().filter(|one| one.activity != Activity::Running) {
+            sum = sum.saturating_add(one.length);
+            one.activity = activity;
+        }
+        sum
+    }
+
     /// Returns the index of the first unsampled time from this moment on.
     fn unsampled_from(&self, time: u64) -> usize {
         self.unsampled.partition_point(|one| one.at < time)
@@ -138,6 +159,8 @@ pub(crate) struct SwitchCounts {
     pub stretches: u64,
     /// Number of these without a sample of their own.
     pub unsampled: u64,
+    /// Number of threads that did not run at all.
+    pub never_ran: u64,
 }
 
 impl SwitchCounts {
@@ -147,6 +170,7 @@ impl SwitchCounts {
         self.unfinished += other.unfinished;
         self.stretches += other.stretches;
         self.unsampled += other.unsampled;
+        self.never_ran += other.never_ran;
     }
 }
 
@@ -156,6 +180,8 @@ pub(crate) struct OffCpu {
     /// Roles of the events.
     pub roles: Vec<Role>,
     pub counts: SwitchCounts,
+    /// Threads whose waits are told apart.
+    pub idle: IdleThreads,
     threads: FxHashMap<i32, OffCpuThread>,
 }
 

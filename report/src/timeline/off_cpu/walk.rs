@@ -12,6 +12,7 @@ use recrep_format::attr::AttrTable;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
+use super::idle::KnownTasks;
 use super::{Activity, OffCpu, OffCpuThread, Role, Run, Stretch, SwitchCounts, Unsampled, roles};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -31,20 +32,21 @@ struct ThreadSwitches {
     /// Time of the last record.
     end: u64,
     switches: u64,
+    tasks: KnownTasks,
 }
 
 impl OffCpu {
-    /// Reads the context switches of a file.
-    pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
+    /// Reads the context switches of a file that was recorded by a program of this name.
+    pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>], recorder: &[u8]) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
         let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
-            ThreadSwitches::of(attrs, &times, piece.records(buffer))
+            ThreadSwitches::of(attrs, &times, recorder, piece.records(buffer))
         });
         let mut all = ThreadSwitches::default();
         for part in parts.collect::<Vec<_>>() {
             all.append(part);
         }
-        let ThreadSwitches { threads, end, switches } = all;
+        let ThreadSwitches { threads, end, switches, tasks } = all;
         // Then running time is what threads ran between samples.
         let shares = times.roles.contains(&Role::Cycles);
         let walked = threads.into_par_iter().map(|(tid, (pid, mut entries))| {
@@ -54,8 +56,9 @@ impl OffCpu {
         });
         let walked: Vec<(u32, (OffCpuThread, SwitchCounts))> = walked.collect();
         times.counts.records = switches;
-        for (tid, (thread, counts)) in walked {
+        for (tid, (mut thread, counts)) in walked {
             times.counts.add(counts);
+            tasks.tell_apart(tid, &mut thread, counts, &mut times.idle);
             times.threads.insert(tid.cast_signed(), thread);
         }
         times
@@ -66,10 +69,12 @@ impl ThreadSwitches {
     fn of<'r>(
         attrs: &AttrTable,
         times: &OffCpu,
+        recorder: &[u8],
         records: impl Iterator<Item = RawRecord<'r>>,
     ) -> Self {
         let mut collected = Self::default();
         for raw in records {
+            collected.tasks.record(attrs, &raw, recorder);
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
             collected.end = collected.end.max(time);
             match raw.header.kind {
@@ -89,6 +94,7 @@ impl ThreadSwitches {
         let Some((index, sample)) = attrs.sample(raw) else { return };
         let mark = match times.role(index) {
             Role::None => return,
+            Role::Switch if sample.waits_at_start() => Mark::SampleAtStart,
             Role::Switch => Mark::Switch,
             Role::Clock | Role::Cycles => Mark::Cpu,
         };
@@ -106,6 +112,7 @@ impl ThreadSwitches {
             Body::Switch | Body::SwitchCpuWide(_) => {
                 self.switches += 1;
                 let mark = match record.misc {
+                    bits if bits & misc::WAITS_AT_START != 0 => Mark::WaitsAtStart,
                     bits if bits & misc::SWITCH_OUT == 0 => Mark::In,
                     bits if bits & misc::SWITCH_OUT_PREEMPT == 0 => Mark::Out(Activity::Waiting),
                     _ => Mark::Out(Activity::Preempted),
@@ -124,6 +131,9 @@ impl ThreadSwitches {
     }
 
     fn push(&mut self, [pid, tid]: [u32; 2], entry: ThreadRecord) {
+        if tid == IDLE {
+            self.tasks.see_idle_task();
+        }
         if tid != IDLE && tid != GONE {
             let (known, entries) = self.threads.entry(tid).or_default();
             *known = pid;
@@ -135,6 +145,7 @@ impl ThreadSwitches {
     fn append(&mut self, next: Self) {
         self.end = self.end.max(next.end);
         self.switches += next.switches;
+        self.tasks.append(next.tasks);
         for (tid, (pid, mut entries)) in next.threads {
             let (known, all) = self.threads.entry(tid).or_default();
             *known = pid;
@@ -158,6 +169,10 @@ enum Mark {
     Out(Activity),
     /// A sample of its switch out.
     Switch,
+    /// The recorder found it waiting when the recording began.
+    WaitsAtStart,
+    /// The sample of that.
+    SampleAtStart,
     /// A CPU sample.
     Cpu,
 }
@@ -181,6 +196,8 @@ struct OpenSpan {
     sample: Option<u64>,
     /// Number of CPU samples since.
     samples: u32,
+    /// `true` if nothing but its switch in proves it: the thread was found waiting.
+    is_found: bool,
 }
 
 /// State of the walk through the records of a thread.
@@ -191,8 +208,12 @@ struct ThreadWalk {
     open: Option<OpenSpan>,
     /// Sample of a switch whose OUT is to come, or has just come.
     sample: Option<u64>,
+    /// Sample of a thread that was found waiting.
+    at_start: Option<u64>,
     /// `true` if a SWITCH record was seen before, in this life.
     has_switched: bool,
+    /// `true` if any record says that it ran.
+    has_run: bool,
     has_exited: bool,
     /// Number of CPU samples of earlier threads with this number.
     first_run: usize,
@@ -218,7 +239,7 @@ impl ThreadWalk {
         }
         walk.finish(end);
         walk.end_life();
-        let Self { mut thread, mut counts, .. } = walk;
+        let Self { mut thread, mut counts, has_run, .. } = walk;
         if !shares {
             thread.unsampled.retain(|one| one.activity != Activity::Running);
         }
@@ -227,12 +248,25 @@ impl ThreadWalk {
             thread.unsampled.iter().filter(|one| one.activity != Activity::Running).count();
         counts.unsampled = off_cpu as u64;
         counts.stretches = (off_cpu + thread.sampled.len()) as u64;
+        counts.never_ran = u64::from(!has_run && counts.stretches > 0);
         (thread, counts)
     }
 
     fn take(&mut self, entry: &ThreadRecord) {
         let ThreadRecord { time, cpu, .. } = *entry;
         match entry.mark {
+            Mark::SampleAtStart => return self.at_start = Some(time),
+            Mark::WaitsAtStart => return self.found_waiting(time, cpu),
+            // The recorder writes a name at the end.
+            Mark::Alive => {}
+            _ => self.has_run = true,
+        }
+        if entry.mark != Mark::In && entry.mark != Mark::Alive {
+            // It had woken up before the recorder looked, or went to sleep meanwhile.
+            self.open = self.open.take().filter(|open| !open.is_found);
+        }
+        match entry.mark {
+            Mark::SampleAtStart | Mark::WaitsAtStart => {}
             Mark::Begin => self.end_life(),
             Mark::Exit => {
                 self.drop_open();
@@ -285,6 +319,16 @@ impl ThreadWalk {
         (self.has_switched, self.has_exited) = (false, false);
     }
 
+    /// Begins the wait of a thread that was found waiting, unless its records say what it did.
+    fn found_waiting(&mut self, time: u64, cpu: u32) {
+        let sample = self.at_start.take();
+        if self.open.is_none() && !self.has_switched && self.running.is_none() {
+            let activity = Activity::Waiting;
+            self.open =
+                Some(OpenSpan { at: time, cpu, activity, sample, samples: 0, is_found: true });
+        }
+    }
+
     /// Drops a switch out whose switch in is missing.
     fn drop_open(&mut self) {
         self.counts.unpaired += u64::from(self.open.take().is_some());
@@ -322,8 +366,8 @@ impl ThreadWalk {
         }
         self.running = None;
         self.has_switched = true;
-        self.open =
-            Some(OpenSpan { at: time, cpu, activity, sample: self.sample.take(), samples: 0 });
+        let sample = self.sample.take();
+        self.open = Some(OpenSpan { at: time, cpu, activity, sample, samples: 0, is_found: false });
     }
 
     fn close(&mut self, open: OpenSpan, time: u64) {
@@ -449,6 +493,30 @@ mod tests {
     fn a_cpu_sample_just_after_the_switch_out_does_not_end_it() {
         let (thread, counts) = walk(&[(10, WAIT), (11, Cpu), (50, In)], 60);
         assert_eq!((unsampled(&thread), counts.unpaired), (vec![(10, 40, Activity::Waiting)], 0));
+    }
+
+    #[test]
+    fn a_thread_that_was_found_waiting_waits_until_it_runs_or_to_the_end() {
+        use super::Mark::{SampleAtStart, WaitsAtStart};
+        let of = |marks: &[(u64, Mark)]| {
+            let found = [(5, SampleAtStart), (5, WaitsAtStart)];
+            let (thread, counts) = walk(&[&found, marks].concat(), 100);
+            assert_eq!(counts.unpaired, 0, "{marks:?}");
+            (sampled(&thread), counts.never_ran)
+        };
+        let waiting = |length| vec![(5, length, Activity::Waiting)];
+        assert_eq!(of(&[]), (waiting(95), 1));
+        assert_eq!(of(&[(100, Alive)]), (waiting(95), 1), "its name at the end");
+        assert_eq!(of(&[(30, In)]), (waiting(25), 0));
+        // It ran when the recording began.
+        for marks in [vec![(30, Cpu)], vec![(30, Switch), (31, WAIT), (40, In)], vec![(30, Exit)]] {
+            let (sampled, never_ran) = of(&marks);
+            assert!(sampled.iter().all(|(at, ..)| *at != 5), "{marks:?}");
+            assert_eq!(never_ran, 0);
+        }
+        // Records of the rings are older, where a file is not the first one.
+        let (thread, _) = walk(&[(3, In), (5, SampleAtStart), (5, WaitsAtStart), (9, Cpu)], 10);
+        assert_eq!(sampled(&thread), []);
     }
 
     #[test]

@@ -107,6 +107,10 @@ export class App {
       s.zoom = [];
     }, { measure: true, push: true }));
     choice("event", (value) => this.switchEvent(Number(value)));
+    byId("time-choice").addEventListener("click", (event) => {
+      const index = event.target instanceof HTMLElement ? event.target.dataset["event"] : undefined;
+      if (index !== undefined) this.switchEvent(Number(index));
+    });
     this.searchField.addEventListener("input", () => this.search(this.searchField.value));
     this.searchField.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.nextMatch();

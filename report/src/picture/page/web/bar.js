@@ -218,6 +218,10 @@ export function fillControls(view, { lanesLeft, lanesShown }) {
     const select = byId(id);
     if (select instanceof HTMLSelectElement) select.value = value;
   }
+  for (const button of byId("time-choice").children) {
+    const isShown = button instanceof HTMLElement && button.dataset["event"] === choices.event;
+    button.setAttribute("aria-pressed", String(isShown));
+  }
   byId("graph-controls").hidden = state.tab !== "flame" && state.tab !== "callers";
   byId("inverted").hidden = state.tab !== "flame";
 }

@@ -21,6 +21,7 @@ import { Column, DamagedPage, textsOf } from "./decode.js";
 /**
  * @typedef {object} EventMeta
  * @property {string} name
+ * @property {string} [label] Name in the switch between what ran and what waited.
  * @property {boolean} counts_time
  * @property {"ns" | "samples" | "events"} unit
  * @property {string} [axis] Label of the timeline.

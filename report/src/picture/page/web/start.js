@@ -27,8 +27,14 @@ function showFailure(error) {
 function fillChoices({ meta }) {
   meta.events.forEach((one, i) => {
     byId("event").append(el("option", { value: String(i) }, clean(one.name, 60)));
+    if (one.label === undefined) return;
+    const button = el("button", { type: "button" }, clean(one.label, 60));
+    button.dataset["event"] = String(i);
+    byId("time-choice").append(button);
   });
-  byId("event-choice").hidden = meta.events.length < 2;
+  const labelled = byId("time-choice").childElementCount;
+  byId("time-choice").hidden = labelled < 2;
+  byId("event-choice").hidden = meta.events.length < 2 || labelled === meta.events.length;
   if (meta.cpus > 0) return;
   for (const one of document.querySelectorAll("option[value=cpu]")) one.remove();
 }

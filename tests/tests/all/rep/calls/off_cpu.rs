@@ -94,18 +94,77 @@ fn times_are_exact() {
             place.rep("--off-cpu --format folded"),
             ":8;[no sample] 50\napp;main;parse;[nearest sample] 1000\napp;main;work;entry 3100\n"
         );
+        let of_any_stack = [
+            ("[.] main", 4, 0),
+            ("[.] parse", 1, 0),
+            ("[k] [nearest sample]", 1, 1),
+            ("[k] [no sample]", 1, 1),
+        ];
+        let with = |more: &[(&str, u64, u64)]| {
+            let mut all = [&of_any_stack, more].concat();
+            all.sort_unstable();
+            rows(&all)
+        };
+        // The function that waits, and not what it calls in the kernel.
+        assert_eq!(place.children("--off-cpu", "symbol"), with(&[("[.] work", 3, 3)]));
         assert_eq!(
-            place.children("--off-cpu", "symbol"),
-            rows(&[
-                ("[.] main", 4, 0),
-                ("[.] parse", 1, 0),
-                ("[.] work", 3, 0),
-                ("[k] [nearest sample]", 1, 1),
-                ("[k] [no sample]", 1, 1),
-                ("[k] entry", 3, 3),
-            ])
+            place.children("--off-cpu --kernel-waits", "symbol"),
+            with(&[("[.] work", 3, 0), ("[k] entry", 3, 3)])
         );
     }
+}
+
+/// Records of a thread that was found waiting when the recording began.
+fn found_waiting(stream: Stream, tid: u32) -> Stream {
+    let chain = [context::USER, WORK + 4, MAIN + 4];
+    let spec = SampleSpec::at(WORK + 4).misc(2 | misc::WAITS_AT_START).callchain(&chain);
+    let sampled = stream.of(1).task(7, tid).at(500).sample(spec);
+    sampled.record(misc::SWITCH_OUT | misc::WAITS_AT_START, Body::Switch)
+}
+
+#[test]
+fn threads_that_do_not_run_wait_from_the_start_to_the_end() {
+    let mut all = clock();
+    for tid in [7, 8, 9, 10] {
+        all = found_waiting(all, tid);
+    }
+    // 7 stays; 8 is woken; 9 ran when the recording began; 10 went to sleep before that.
+    all = switches(all.task(7, 8), &PER_THREAD, &[(1500, IN)]);
+    all = running(all.task(7, 9), 700, PARSE);
+    all = switches(all.task(7, 9), &PER_THREAD, &[(800, WAITING), (900, IN)]);
+    all = switches(all.task(7, 10), &PER_THREAD, &[(600, WAITING)]);
+    let place = Place::of(&running(all.task(7, 11), 2500, WORK));
+    let want = [("10::10", 1, 1900), ("7:app", 1, 1999), ("8::8", 1, 999), ("9::9", 1, 100)];
+    assert_eq!(by(&place, "--off-cpu", "tid"), rows(&want));
+    let folded = place.rep("--off-cpu --format folded --tid 7,8");
+    assert_eq!(folded, ":8;main;work 999\napp;main;work 1999\n");
+    let text = place.rep("--off-cpu --tid 7 -s comm,sym");
+    assert!(text.contains("Seconds") && text.contains("0.000002"), "{text}");
+}
+
+#[test]
+fn idle_threads_of_a_whole_machine_are_told_apart() {
+    let mut all = found_waiting(found_waiting(clock(), 7), 8);
+    all = switches(all.task(7, 8), &CPU_WIDE, &[(1500, IN), (1600, WAITING), (1700, IN)]);
+    all = switches(all.task(0, 0), &CPU_WIDE, &[(1800, WAITING)]);
+    let place = Place::of(&running(all.task(7, 9), 2500, WORK));
+    assert_eq!(by(&place, "--off-cpu", "tid"), rows(&[("8::8", 2, 1099)]));
+    assert_eq!(
+        by(&place, "--off-cpu", "switch"),
+        rows(&[("waiting", 2, 1099), ("waiting (idle)", 1, 1999)])
+    );
+    assert_eq!(by(&place, "--off-cpu --tid 7", "tid"), rows(&[("7:app", 1, 1999)]));
+}
+
+#[test]
+fn plain_reports_lead_to_the_waits() {
+    let place = Place::of(&eventful(&PER_THREAD));
+    let text = place.rep("-s symbol");
+    assert!(text.contains("event 'cpu'") && !text.contains("context-switches"), "{text}");
+    assert!(text.contains("rep --off-cpu"), "{text}");
+    let asked = place.rep("-s symbol --event context-switches");
+    assert!(asked.contains("event 'context-switches'"), "{asked}");
+    assert_eq!(list(&parsed(place.rep("--json"))["events"]).len(), 2);
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! Threads that wait when a recording begins. The kernel reports switches, so it says nothing of a
+//! thread that waits until the end. Each of them gets the records of a switch from its CPU at that
+//! moment: a sample, if switches are sampled, and a SWITCH record.
+//!
+//! ```text
+//!   /proc/PID/task/TID/stat ─────▶ waits; CPU
+//!   /proc/PID/task/TID/syscall ──▶ instruction, stack pointer ─┐
+//!   /proc/PID/mem ───────────────▶ stack ──────────────────────┴─▶ unwound ─▶ callchain
+//! ```
+//!
+//! Nothing is done to the thread: its other registers are unknown, so a chain ends at a function
+//! whose frame only they show.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use recrep_format::abi::{AttrFlags, CpuMode, RegsAbi, misc};
+use recrep_format::attr::Attr;
+use recrep_format::bytes::{Encoder, U64s};
+use recrep_format::endian::Endian;
+use recrep_format::layout::{SampleIdLayout, SampleLayout};
+use recrep_format::record::{Body, Comm, Record, Regs, SampleFields, SampleId};
+use recrep_format::wire::Text;
+
+use super::tasks::{Proc, Scope, Stat, numbers};
+use crate::messages::error::Result;
+use crate::output::Output;
+use crate::output::tally::Counts;
+use crate::output::unwind::{Pointers, Rewriter};
+
+/// Most bytes of a stack that are read.
+const MOST_STACK: usize = 256 << 10;
+
+/// Events whose records say that threads wait: each with its attr and the ID of a counter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchEvents<'a> {
+    /// The event that carries SWITCH records.
+    pub(crate) records: (&'a Attr, u64),
+    /// The event whose samples are switches; `None` if the user may not sample them.
+    pub(crate) samples: Option<(&'a Attr, u64)>,
+}
+
+/// Writer of records of threads that wait at a moment of the samples' clock.
+#[derive(Debug)]
+pub(crate) struct Waits<'a> {
+    output: &'a Output,
+    samples: Option<(&'a Attr, u64)>,
+    records: Records<'a>,
+    proc: Proc,
+    rewriter: Rewriter,
+    stack: Vec<u8>,
+    /// Number of samples.
+    count: u64,
+}
+
+impl<'a> Waits<'a> {
+    pub(crate) fn new(output: &'a Output, events: SwitchEvents<'a>, time: u64) -> Self {
+        let (attr, id) = events.records;
+        Self {
+            output,
+            samples: events.samples,
+            records: Records { encoder: Encoder::new(Endian::NATIVE), attr, id, time },
+            proc: Proc::default(),
+            rewriter: output.rewriter(),
+            stack: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Writes records of each thread that waits.
+    pub(crate) fn write(mut self, scope: &Scope) -> Result<()> {
+        match scope {
+            // It runs from its exec on.
+            Scope::Child(_) => {}
+            Scope::These(tasks) => tasks.iter().for_each(|task| self.thread(task.pid, task.tid)),
+            Scope::All => {
+                // rec itself runs.
+                let own = std::process::id();
+                for pid in numbers("/proc").into_iter().filter(|pid| *pid != own) {
+                    for tid in numbers(&format!("/proc/{pid}/task")) {
+                        self.thread(pid, tid);
+                    }
+                }
+            }
+        }
+        let time = self.records.time;
+        let first = (self.count > 0).then_some(time);
+        let counts = Counts {
+            samples: self.count,
+            first,
+            last: first.unwrap_or_default(),
+            ..Counts::default()
+        };
+        self.output.write_counted(self.records.encoder.as_bytes(), counts)
+    }
+
+    /// Writes the name of a living task, so that the file has a record of this time.
+    pub(crate) fn write_end(mut self, scope: &Scope) -> Result<()> {
+        let own = std::process::id();
+        let tasks: Vec<[u32; 2]> = match scope {
+            Scope::Child(pid) => vec![[*pid, *pid]],
+            Scope::These(tasks) => tasks.iter().map(|task| [task.pid, task.tid]).collect(),
+            Scope::All => vec![[own, own]],
+        };
+        for [pid, tid] in tasks {
+            let stat = self.proc.read(format_args!("/proc/{pid}/task/{tid}/stat"));
+            let Some(stat) = stat.and_then(Stat::parse) else { continue };
+            let comm = Comm { pid, tid, comm: Text::new(stat.comm) };
+            self.records.put(0, Body::Comm(comm), [pid, tid], stat.cpu);
+            break;
+        }
+        self.output.write(self.records.encoder.as_bytes())
+    }
+
+    /// Writes records of a thread, if it waits.
+    fn thread(&mut self, pid: u32, tid: u32) {
+        let stat = self.proc.read(format_args!("/proc/{pid}/task/{tid}/stat"));
+        let Some(stat) = stat.and_then(Stat::parse).filter(Stat::is_waiting) else { return };
+        let Stat { cpu, kernel_thread, .. } = stat;
+        if !kernel_thread
+            && let Some((attr, id)) = self.samples
+            && let Some(pointers) = self.pointers(pid, tid)
+        {
+            self.sample(attr, id, [pid, tid], cpu, pointers);
+        }
+        let misc = misc::SWITCH_OUT | misc::WAITS_AT_START;
+        self.records.put(misc, Body::Switch, [pid, tid], cpu);
+    }
+
+    /// Returns where a thread waits; `None` if it has woken up, or the user may not know.
+    fn pointers(&mut self, pid: u32, tid: u32) -> Option<Pointers> {
+        let line = self.proc.read(format_args!("/proc/{pid}/task/{tid}/syscall"))?;
+        Pointers::parse(std::str::from_utf8(line).ok()?)
+    }
+
+    /// Writes a sample of a thread's switch from its CPU.
+    fn sample(&mut self, attr: &Attr, id: u64, task: [u32; 2], cpu: u32, pointers: Pointers) {
+        let [pid, _] = task;
+        let (mut chain, mut is_whole) = (Vec::new(), true);
+        if !attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER) {
+            self.read_stack(pid, pointers.sp);
+            let most = attr.sample_max_stack;
+            let time = self.records.time;
+            (chain, is_whole) = self.rewriter.waiting(pid, time, pointers, &self.stack, most);
+        }
+        let Ok(mut fields) = SampleFields::shaped(&SampleLayout::of(attr)) else { return };
+        let trailer = self.records.trailer(attr, id, task, cpu);
+        (fields.tid, fields.time, fields.cpu) = (trailer.tid, trailer.time, trailer.cpu);
+        (fields.id, fields.identifier) = (trailer.id, trailer.identifier);
+        fields.ip = fields.ip.map(|_| pointers.ip);
+        fields.period = fields.period.map(|_| 1);
+        fields.callchain = fields.callchain.map(|_| U64s::new(&chain, Endian::NATIVE));
+        // Registers without a copy of the stack say that callers are missing.
+        let mask = attr.sample_regs_user;
+        let values = vec![0; 8 * mask.count_ones() as usize];
+        if let Some(regs) = fields.regs_user.as_mut().filter(|_| !is_whole) {
+            *regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&values, Endian::NATIVE) };
+        }
+        let misc = CpuMode::User.bits() | misc::WAITS_AT_START;
+        let encoder = &mut self.records.encoder;
+        let start = encoder.len();
+        match Record::new(misc, Body::Sample(Box::new(fields))).encode(encoder) {
+            Ok(()) => self.count += 1,
+            Err(_) => encoder.truncate(start),
+        }
+    }
+
+    /// Reads a stack from its stack pointer on, as far as it is mapped.
+    fn read_stack(&mut self, pid: u32, sp: u64) {
+        self.stack.resize(MOST_STACK, 0);
+        let memory = File::open(format!("/proc/{pid}/mem"));
+        let read = memory.and_then(|memory| memory.read_at(&mut self.stack, sp));
+        self.stack.truncate(read.unwrap_or(0));
+    }
+}
+
+/// Records of one moment.
+#[derive(Debug)]
+struct Records<'a> {
+    encoder: Encoder,
+    /// The event of records that are not samples.
+    attr: &'a Attr,
+    id: u64,
+    time: u64,
+}
+
+impl Records<'_> {
+    /// Returns the trailer of a record of an event; samples have the same fields.
+    fn trailer(&self, attr: &Attr, id: u64, task: [u32; 2], cpu: u32) -> SampleId {
+        let fields = SampleId {
+            tid: Some(task),
+            time: Some(self.time),
+            cpu: Some([cpu, 0]),
+            identifier: Some(id),
+            ..SampleId::default()
+        };
+        fields.shaped(&SampleIdLayout::of(attr))
+    }
+
+    /// Writes a record other than a sample.
+    fn put(&mut self, misc: u16, body: Body<'_>, task: [u32; 2], cpu: u32) {
+        let trailer = self.trailer(self.attr, self.id, task, cpu);
+        // Only a long name could exceed the size limit.
+        let _ = Record::new(misc, body).with_trailer(trailer).encode(&mut self.encoder);
+    }
+}

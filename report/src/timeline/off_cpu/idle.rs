@@ -1,0 +1,128 @@
+//! Threads of a recording of all CPUs that have nothing to do: those of the kernel, those of the
+//! recorder, and those that did not run at all. Their waits are most of all waits.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use recrep_format::abi::RecordType;
+use recrep_format::attr::AttrTable;
+use recrep_format::record::{Body, RawRecord};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Activity, OffCpuThread, SwitchCounts};
+
+/// The thread that starts all others of the kernel.
+const KTHREADD: u32 = 2;
+
+/// What records say of the tasks of a recording.
+#[derive(Debug, Default)]
+pub(super) struct KnownTasks {
+    /// Threads of the kernel.
+    kernel: FxHashSet<u32>,
+    /// Processes of the recorder.
+    recorders: FxHashSet<u32>,
+    /// Names that threads had at the start.
+    names: FxHashMap<u32, Box<[u8]>>,
+    /// `true` if the idle task of a CPU was switched.
+    has_idle_tasks: bool,
+}
+
+impl KnownTasks {
+    /// Takes note of a record; `recorder` is the name of the recording program.
+    pub(super) fn record(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, recorder: &[u8]) {
+        if !matches!(raw.header.kind, RecordType::FORK | RecordType::COMM) {
+            return;
+        }
+        match attrs.decode(raw).map(|record| record.body) {
+            Ok(Body::Fork(task)) if task.ppid == KTHREADD || task.pid == KTHREADD => {
+                self.kernel.insert(task.tid);
+            }
+            Ok(Body::Comm(comm)) => {
+                let name = comm.comm.as_bytes();
+                if !recorder.is_empty() && name == recorder {
+                    self.recorders.insert(comm.pid);
+                }
+                self.names.entry(comm.tid).or_insert_with(|| name.into());
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn see_idle_task(&mut self) {
+        self.has_idle_tasks = true;
+    }
+
+    /// Returns whether all that ran was recorded: then the kernel's threads are among it.
+    fn is_of_all_cpus(&self) -> bool {
+        self.has_idle_tasks || self.kernel.contains(&KTHREADD)
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.kernel.extend(other.kernel);
+        self.recorders.extend(other.recorders);
+        for (tid, name) in other.names {
+            self.names.entry(tid).or_insert(name);
+        }
+        self.has_idle_tasks |= other.has_idle_tasks;
+    }
+
+    /// Tells the waits of a thread apart if it is idle, and counts them.
+    pub(super) fn tell_apart(
+        &self,
+        tid: u32,
+        thread: &mut OffCpuThread,
+        counts: SwitchCounts,
+        idle: &mut IdleThreads,
+    ) {
+        let is_kernel = self.kernel.contains(&tid);
+        let is_recorder = self.recorders.contains(&thread.pid.cast_unsigned());
+        let is_idle = is_kernel || is_recorder || counts.never_ran > 0;
+        if !self.is_of_all_cpus() || !is_idle {
+            return;
+        }
+        let time = thread.set_activity(Activity::Idle);
+        idle.time = idle.time.saturating_add(time);
+        idle.threads += 1;
+        if !is_kernel && !is_recorder {
+            let name = self.names.get(&tid).map_or_else(
+                || format!(":{tid}"),
+                |name| String::from_utf8_lossy(name).into_owned(),
+            );
+            *idle.never_ran.entry(name).or_default() += 1;
+        }
+    }
+}
+
+/// Threads whose waits are told apart from those that delay anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IdleThreads {
+    pub(crate) threads: u64,
+    /// Sum of their waits in nanoseconds.
+    pub(crate) time: u64,
+    /// Those of programs other than the recorder, which did not run at all, by name.
+    pub(crate) never_ran: BTreeMap<String, u64>,
+}
+
+impl IdleThreads {
+    /// Returns what they are, for a sentence: the names of programs with the most threads first.
+    pub(crate) fn described(&self) -> String {
+        const SHOWN: usize = 8;
+        let mut programs: Vec<(&String, u64)> =
+            self.never_ran.iter().map(|(name, count)| (name, *count)).collect();
+        programs.sort_by_key(|(_, count)| Reverse(*count));
+        let names = programs.iter().take(SHOWN).map(|(name, count)| match count {
+            1 => (*name).clone(),
+            count => format!("{count} {name}"),
+        });
+        let mut names: Vec<String> = names.collect();
+        names.extend((programs.len() > SHOWN).then(|| "…".to_owned()));
+        match names.is_empty() {
+            true => "threads of the kernel and the recorder".to_owned(),
+            false => format!(
+                "threads of the kernel, the recorder, and those that did not run in the whole \
+                 recording ({})",
+                names.join(", ")
+            ),
+        }
+    }
+}
