@@ -140,7 +140,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     /// moment on at which a file begins, and the tasks are known that are recorded.
     pub(super) fn waits<'o>(&'o self, output: &'o Output) -> Option<Waits<'o>> {
         let Config { off_cpu, delay, rings, cgroups, .. } = self.config;
-        if !off_cpu || *delay != Delay::None || rings.overwrite || !cgroups.is_empty() {
+        let has_cgroups = cgroups.iter().any(Option::is_some);
+        if !off_cpu || *delay != Delay::None || rings.overwrite || has_cgroups {
             return None;
         }
         let carries = |event: &PlannedEvent| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH);

@@ -19,7 +19,7 @@ use recrep_format::attr::Attr;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
-use recrep_format::record::{Body, Comm, Record, Regs, SampleFields, SampleId};
+use recrep_format::record::{Body, Comm, Record, Regs, SampleFields, SampleId, SwitchCpuWide};
 use recrep_format::wire::Text;
 
 use super::tasks::{Proc, Scope, Stat, numbers};
@@ -51,6 +51,8 @@ pub(crate) struct Waits<'a> {
     stack: Vec<u8>,
     /// Number of samples.
     count: u64,
+    /// `true` if all that CPUs run is recorded: the kernel has another record for that.
+    is_of_cpus: bool,
 }
 
 impl<'a> Waits<'a> {
@@ -64,6 +66,7 @@ impl<'a> Waits<'a> {
             rewriter: output.rewriter(),
             stack: Vec::new(),
             count: 0,
+            is_of_cpus: false,
         }
     }
 
@@ -74,6 +77,7 @@ impl<'a> Waits<'a> {
             Scope::Child(_) => {}
             Scope::These(tasks) => tasks.iter().for_each(|task| self.thread(task.pid, task.tid)),
             Scope::All => {
+                self.is_of_cpus = true;
                 // rec itself runs.
                 let own = std::process::id();
                 for pid in numbers("/proc").into_iter().filter(|pid| *pid != own) {
@@ -124,7 +128,11 @@ impl<'a> Waits<'a> {
             self.sample(attr, id, [pid, tid], cpu, pointers);
         }
         let misc = misc::SWITCH_OUT | misc::WAITS_AT_START;
-        self.records.put(misc, Body::Switch, [pid, tid], cpu);
+        let body = match self.is_of_cpus {
+            true => Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 }),
+            false => Body::Switch,
+        };
+        self.records.put(misc, body, [pid, tid], cpu);
     }
 
     /// Returns where a thread waits; `None` if it has woken up, or the user may not know.

@@ -369,7 +369,7 @@ fn lengths_of_instructions_are_known() {
 #[test]
 fn frame_pointers_that_cannot_be_read_are_found_by_the_size_of_the_frame() {
     // push rbp; mov rbp,rsp; sub rsp,32; call
-    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xe8, 0, 0, 0, 0, 0xc9, 0xc3];
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xe8, 0x40, 0, 0, 0, 0xc9, 0xc3];
     let mut program = Program::new(&code);
     // CFA = rsp + 16, rbp at CFA - 16 from the push on; CFA = rbp + 16 from the mov on.
     let framed = [0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6];

@@ -1,15 +1,12 @@
 //! Threads of a recording of all CPUs that have nothing to do: those of the kernel, those of the
 //! recorder, and those that did not run at all. Their waits are most of all waits.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
 use recrep_format::abi::RecordType;
 use recrep_format::attr::AttrTable;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Activity, OffCpuThread, SwitchCounts};
+use super::{Activity, IdleThreads, OffCpuThread, SwitchCounts};
 
 /// The thread that starts all others of the kernel.
 const KTHREADD: u32 = 2;
@@ -89,40 +86,6 @@ impl KnownTasks {
                 |name| String::from_utf8_lossy(name).into_owned(),
             );
             *idle.never_ran.entry(name).or_default() += 1;
-        }
-    }
-}
-
-/// Threads whose waits are told apart from those that delay anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct IdleThreads {
-    pub(crate) threads: u64,
-    /// Sum of their waits in nanoseconds.
-    pub(crate) time: u64,
-    /// Those of programs other than the recorder, which did not run at all, by name.
-    pub(crate) never_ran: BTreeMap<String, u64>,
-}
-
-impl IdleThreads {
-    /// Returns what they are, for a sentence: the names of programs with the most threads first.
-    pub(crate) fn described(&self) -> String {
-        const SHOWN: usize = 8;
-        let mut programs: Vec<(&String, u64)> =
-            self.never_ran.iter().map(|(name, count)| (name, *count)).collect();
-        programs.sort_by_key(|(_, count)| Reverse(*count));
-        let names = programs.iter().take(SHOWN).map(|(name, count)| match count {
-            1 => (*name).clone(),
-            count => format!("{count} {name}"),
-        });
-        let mut names: Vec<String> = names.collect();
-        names.extend((programs.len() > SHOWN).then(|| "…".to_owned()));
-        match names.is_empty() {
-            true => "threads of the kernel and the recorder".to_owned(),
-            false => format!(
-                "threads of the kernel, the recorder, and those that did not run in the whole \
-                 recording ({})",
-                names.join(", ")
-            ),
         }
     }
 }

@@ -14,13 +14,15 @@
 //! it is frozen, and each sample looks up its own time by thread and moment.
 
 mod idle;
+mod read;
 mod walk;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use recrep_format::abi::{EventType, HwEvent, SwEvent};
 use recrep_format::attr::{Attr, AttrIndex, AttrTable};
 use rustc_hash::FxHashMap;
-
-pub(crate) use idle::IdleThreads;
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +173,41 @@ impl SwitchCounts {
         self.stretches += other.stretches;
         self.unsampled += other.unsampled;
         self.never_ran += other.never_ran;
+    }
+}
+
+/// Threads of a recording of all CPUs that have nothing to do: those of the kernel, those of the
+/// recorder, and those that did not run at all. Their waits are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IdleThreads {
+    pub(crate) threads: u64,
+    /// Sum of their waits in nanoseconds.
+    pub(crate) time: u64,
+    /// Those of programs other than the recorder, which did not run at all, by name.
+    pub(crate) never_ran: BTreeMap<String, u64>,
+}
+
+impl IdleThreads {
+    /// Returns what they are, for a sentence: the names of programs with the most threads first.
+    pub(crate) fn described(&self) -> String {
+        const SHOWN: usize = 8;
+        let mut programs: Vec<(&String, u64)> =
+            self.never_ran.iter().map(|(name, count)| (name, *count)).collect();
+        programs.sort_by_key(|(_, count)| Reverse(*count));
+        let names = programs.iter().take(SHOWN).map(|(name, count)| match count {
+            1 => (*name).clone(),
+            count => format!("{count} {name}"),
+        });
+        let mut names: Vec<String> = names.collect();
+        names.extend((programs.len() > SHOWN).then(|| "…".to_owned()));
+        match names.is_empty() {
+            true => "threads of the kernel and the recorder".to_owned(),
+            false => format!(
+                "threads of the kernel, the recorder, and those that did not run in the whole \
+                 recording ({})",
+                names.join(", ")
+            ),
+        }
     }
 }
 
