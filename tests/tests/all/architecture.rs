@@ -406,7 +406,7 @@ const LOOK_FOR_SAMPLES: [&str; 4] = [
     "report/src/input/split.rs",
     "report/src/listings/dump/record.rs",
     "report/src/samples/pass.rs",
-    "report/src/timeline/off_cpu/walk.rs",
+    "report/src/timeline/off_cpu/read.rs",
 ];
 
 /// Files of `report` whose workers share work that they take in turn.
