@@ -52,10 +52,11 @@ impl Spread {
     }
 
     /// Returns the interval that contains the true mean with a probability of 95 %, by Student's
-    /// distribution; `None` for fewer than two runs.
+    /// distribution; `None` for fewer than two runs. Counts and times are not below 0.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let half = self.error() * quantile(self.runs.checked_sub(1).filter(|free| *free > 0)?);
-        Some((self.mean - half, self.mean + half))
+        let low = self.mean - half;
+        Some((if self.mean >= 0.0 { low.max(0.0) } else { low }, self.mean + half))
     }
 
     /// Multiplies all values by a factor.
@@ -104,6 +105,12 @@ mod tests {
         near(low, 5.0 - 2.365 * spread.error());
         near(high + low, 10.0);
         near(spread.scaled(10.0).deviation(), spread.deviation() * 10.0);
+    }
+
+    #[test]
+    fn no_interval_of_times_goes_below_nothing() {
+        let (low, high) = spread(&[0.001, 0.03]).interval().unwrap();
+        assert!(low == 0.0 && high > 0.03, "{low} {high}");
     }
 
     #[test]
