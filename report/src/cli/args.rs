@@ -7,10 +7,10 @@ use clap::{CommandFactory as _, Parser};
 use super::chain_args::ChainArgs;
 use super::style_args::StyleArgs;
 use crate::cli::{
-    self, Asked, FilterArgs, GateArgs, Gates, Line, Refusal, SourcesArgs, SymbolArgs,
+    self, Asked, FilterArgs, GateArgs, Gates, Line, ModeArgs, Refusal, SourcesArgs, SymbolArgs,
 };
 use crate::exports::Export;
-use crate::exports::outputs::{self, Output};
+use crate::exports::outputs::{self, Output, RulesWriter};
 use crate::query::{
     By, Column, Inspection, Mode, Number, Query, SortKey, TableColumn, TimeSteps, times,
 };
@@ -77,28 +77,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT", help_heading = TABLE)]
     percent_limit: Option<f64>,
 
-    /// Count every entry of the samples' branch stacks, each with period 1
-    #[arg(short, long, conflicts_with = "mem_mode", help_heading = COUNTED)]
-    branch_stack: bool,
-
-    /// Report memory accesses; the period is the sample's weight, which for loads is usually the
-    /// latency
-    #[arg(long, help_heading = COUNTED)]
-    mem_mode: bool,
-
-    /// Show where threads waited, and how long (files of rec --off-cpu)
-    ///
-    /// The event `off-cpu` has the nanoseconds that threads were off CPUs, by the code in which
-    /// they stopped
-    #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
-    off_cpu: bool,
-
-    /// Show where threads waited and where they ran (files of rec --off-cpu)
-    ///
-    /// The event `wall` has the nanoseconds of threads off CPUs (as --off-cpu) and on CPUs
-    /// (computed from the CPU samples)
-    #[arg(long, conflicts_with_all = OF_EVENTS, help_heading = COUNTED)]
-    wall: bool,
+    #[command(flatten)]
+    mode: ModeArgs,
 
     /// Show a hierarchy of rows, one level per sort key
     #[arg(short = 'H', long, conflicts_with = "group", help_heading = TABLE)]
@@ -148,7 +128,7 @@ pub(crate) struct Args {
 
     #[arg(
         long, hide_possible_values = true, default_value = "text",
-        value_parser = cli::output_parser(|output| output.report.is_some()), help = outputs::help(),
+        value_parser = cli::output_parser(Output::is_of_reports), help = outputs::help(),
         help_heading = "Output"
     )]
     format: &'static Output,
@@ -168,25 +148,25 @@ pub(crate) struct Args {
     /// List all records, raw and decoded, as `rep dump` does
     #[arg(
         short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"],
-        help_heading = INSTEAD
+        conflicts_with_all = OF_TIMES, help_heading = INSTEAD
     )]
     dump_raw_trace: bool,
 
     /// Print only the number of records of each type, and of samples of each event
-    #[arg(long, help_heading = INSTEAD)]
+    #[arg(long, conflicts_with_all = OF_TIMES, help_heading = INSTEAD)]
     stats: bool,
 
     /// Print the tree of tasks
     #[arg(
         long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"],
-        help_heading = INSTEAD
+        conflicts_with_all = OF_TIMES, help_heading = INSTEAD
     )]
     tasks: bool,
 
     /// Print the tree of tasks, each with its final memory mappings
     #[arg(
         long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"],
-        help_heading = INSTEAD
+        conflicts_with_all = OF_TIMES, help_heading = INSTEAD
     )]
     mmaps: bool,
 }
@@ -195,17 +175,8 @@ const TABLE: &str = "Rows and columns";
 const COUNTED: &str = "What is counted";
 const INSTEAD: &str = "In place of a report";
 
-/// Options that concern the file's own events or records.
-const OF_EVENTS: [&str; 8] = [
-    "branch_stack",
-    "mem_mode",
-    "branch_details",
-    "events",
-    "stats",
-    "tasks",
-    "mmaps",
-    "dump_raw_trace",
-];
+/// Options of times, which have neither the file's events nor its records.
+const OF_TIMES: [&str; 2] = ["off_cpu", "wall"];
 
 /// Parses a command line, whose first word is the program's name.
 ///
@@ -239,22 +210,21 @@ pub(crate) fn asked(line: &Line) -> Result<Asked<ReportQuery>, Refusal> {
 pub(crate) struct ReportQuery {
     pub(crate) query: Query,
     pub(crate) export: &'static dyn Export,
+    /// Prints what became of rules, in place of a report.
+    pub(crate) rules: Option<RulesWriter>,
     pub(crate) gates: Gates,
 }
 
 fn query(args: Args) -> Result<ReportQuery, String> {
     cli::check(args.percent_limit, args.field_separator.as_deref())?;
     let by_history = args.chains.branch_details;
-    let mode = match (args.branch_stack, args.mem_mode) {
+    let mode = match args.mode.mode() {
         // As in perf, --branch-history counts samples.
-        (true, _) if !by_history => Mode::Branches,
-        (_, true) => Mode::Memory,
-        _ if args.off_cpu => Mode::OffCpu,
-        _ if args.wall => Mode::Wall,
-        _ => Mode::Samples,
+        Mode::Branches if by_history => Mode::Samples,
+        mode => mode,
     };
     let format = if args.json { outputs::named("json") } else { args.format };
-    let Some(export) = format.report else {
+    let Some(export) = format.report.or(outputs::named("text").report) else {
         return Err(format!("--format {} prints no reports", format.name));
     };
     let needs = export.needs();
@@ -314,7 +284,8 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         gates.is_asked() && query.inspection.is_some(),
         "--fail-if and --rules need a report (no --stats, --tasks, --header-only, …)",
     )])?;
-    Ok(ReportQuery { query, export, gates })
+    format.check_rules(gates.is_asked())?;
+    Ok(ReportQuery { query, export, rules: format.rules, gates })
 }
 
 /// Returns what `--by` asks for.

@@ -19,7 +19,8 @@ const COMMON: [&str; 10] = [
 ];
 
 /// Headings of options that the `-h` of other commands leaves out, but for those in [`COMMON`].
-const RARE_HEADINGS: [&str; 4] = ["Symbols", "Filters", "Other records", "Output"];
+const RARE_HEADINGS: [&str; 5] =
+    ["What is counted", "Symbols", "Filters", "Other records", "Output"];
 
 /// Other options that the `-h` of these commands leaves out.
 const RARE: [&str; 18] = [

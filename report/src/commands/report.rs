@@ -11,6 +11,7 @@ use crate::cli::outcome::{
 use crate::cli::{Asked, Line};
 use crate::engine::report;
 use crate::exports;
+use crate::exports::outputs::RulesWriter;
 use crate::input::{each, retry_if_changed};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::stat::{self, StatQuery};
@@ -37,6 +38,9 @@ pub(super) fn main(line: &Line) -> ExitCode {
     let has_heading = asked.query.export.is_for_people() && asked.query.query.inspection.is_none();
     if asked.is_default_input && !has_heading && !asked.query.query.style.quiet {
         say_default_input();
+    }
+    if let Some(write) = asked.query.rules {
+        return rules(&asked, write);
     }
     let bar = Bar::start();
     let answer = report::answer(&asked.query.query);
@@ -66,6 +70,21 @@ fn gated(status: ExitCode, ReportQuery { query, gates, .. }: &ReportQuery) -> Ex
         }
         Err(error) => failed(&error),
     }
+}
+
+/// Prints what became of the rules alone, and returns the exit status.
+fn rules(asked: &Asked<ReportQuery>, write: RulesWriter) -> ExitCode {
+    let ReportQuery { query, gates, .. } = &asked.query;
+    let report = retry_if_changed(&query.sources, || diff::gates_of_profile(query, gates));
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => return failed(&error),
+    };
+    let mut out = output(asked.no_pager);
+    let rules = diff::RuleAnswer { report: &report, is_strict: gates.is_strict, command: "rep" };
+    let printed = written(write(&rules, &mut out).and(end(out)));
+    let told = diff::report_gates(&report, gates.is_strict);
+    if printed == ExitCode::SUCCESS { told } else { printed }
 }
 
 /// Returns whether there are no samples, but counts that can be shown in their place.

@@ -66,9 +66,8 @@ impl Comparison {
             return Some((row.change.low? * row.base_share, row.change.high? * row.base_share));
         }
         // All of a new row is a gain, and as certain as its samples are many.
-        let (gain, reach) = self.model.new_row(row.new, row.dispersion);
-        let part = |log: f64| gain * log.exp() / self.all.0;
-        (self.all.0 > 0.0).then(|| (part(-reach), part(reach)))
+        let reach = self.model.reach_of_new(row.new, row.dispersion);
+        Some((row.impact * (-reach).exp(), row.impact * reach.exp()))
     }
 }
 

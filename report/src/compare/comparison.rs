@@ -16,7 +16,10 @@ pub(crate) struct Comparison {
     pub mode: Normalization,
     /// Change that all functions share.
     pub common: Effect,
+    /// Change of the number of samples.
     pub total: Effect,
+    /// The same without what was taken out of the rows as noise, so that it agrees with them.
+    pub shown_total: Effect,
     pub total_marked: bool,
     /// `true` if a run was ended from outside: the total says how long runs were let run.
     pub is_cut: bool,
@@ -81,6 +84,11 @@ pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, No
     let judged = family::judge(&mut rows, sides, shape, &model, options);
 
     let total = total(&own, shape, floor.drift, options.level);
+    let of_rows = match mode {
+        Normalization::Noise | Normalization::Absolute => model.estimate(&own.totals()),
+        _ => None,
+    };
+    let shown_total = of_rows.map_or(total, |estimate| estimate.change);
     // The total of cut runs is their length.
     let is_cut = sides.base.iter().chain(&sides.new).any(|run| run.is_cut);
     let total_marked = total.p < TOTAL_LEVEL && shape.least() >= LEAST_RUNS && !is_cut;
@@ -98,6 +106,7 @@ pub(crate) fn compare(sides: &Sides, options: &Options) -> Result<Comparison, No
         mode,
         common: common.map_or(nothing, |common| common.change),
         total,
+        shown_total,
         total_marked,
         is_cut,
         rows,
@@ -115,8 +124,13 @@ impl RowChange {
     /// Creates the change of a row that is not judged yet. `all` are the samples of the sides;
     /// `kept` is the logarithm of what all functions share, if the row has it.
     pub(super) fn of(row: usize, estimate: &Estimate, all: (f64, f64), kept: Option<f64>) -> Self {
-        let Estimate { base, new, log, error, dispersion, change } = *estimate;
+        let Estimate { base, new, gained, log, error, dispersion, change } = *estimate;
         let (base_share, new_share) = (part_of(base, all.0), part_of(new, all.1));
+        let impact = match base > 0.0 {
+            true => base_share * log.exp_m1(),
+            false if all.0 > 0.0 => gained / all.0,
+            false => new_share,
+        };
         // A new row has no change, a row that is gone has lost all.
         let beyond = kept.filter(|_| base > 0.0).map(|common| match new > 0.0 {
             true => (log - common).exp_m1(),
@@ -135,7 +149,7 @@ impl RowChange {
             error,
             dispersion,
             adjusted_p: None,
-            impact: if base > 0.0 { base_share * log.exp_m1() } else { new_share },
+            impact,
             resolution: f64::INFINITY,
             beyond,
         }

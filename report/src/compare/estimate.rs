@@ -128,6 +128,8 @@ pub(crate) struct Estimate {
     pub base: f64,
     /// Number of samples in new.
     pub new: f64,
+    /// What those of new would be in base's runs.
+    pub gained: f64,
     pub log: f64,
     pub error: f64,
     pub dispersion: f64,
@@ -207,14 +209,13 @@ impl Model {
             high: high.filter(|high| high.abs() <= FARTHEST).map(f64::exp_m1),
             p: self.student.two_sided(t),
         };
-        Some(Estimate { base, new, log, error, dispersion, change })
+        let gained = new / self.factors.log_ratio().exp();
+        Some(Estimate { base, new, gained, log, error, dispersion, change })
     }
 
-    /// Returns how many samples those of a new row would be in base's runs, and the reach of their
-    /// logarithm's interval.
-    pub(super) fn new_row(&self, samples: f64, dispersion: f64) -> (f64, f64) {
-        let reach = self.reach * (dispersion / samples + self.floor.drift).sqrt();
-        (samples / self.factors.log_ratio().exp(), reach)
+    /// Returns the reach of the interval of the logarithm of a new row's samples.
+    pub(super) fn reach_of_new(&self, samples: f64, dispersion: f64) -> f64 {
+        self.reach * (dispersion / samples + self.floor.drift).sqrt()
     }
 
     /// Variance of what differs between the sides and is not the program's.

@@ -258,6 +258,19 @@ mod tests {
     }
 
     #[test]
+    fn impacts_are_of_bases_time() {
+        // 1,000 a run in base; new has 2,500 of another row besides.
+        let rows = [vec![0.0, 0.0, 0.0, 2500.0, 2500.0, 2500.0], vec![1000.0; 6]];
+        let found = compare(&in_turn(&rows, 3), &Options::default()).unwrap();
+        assert!((found.rows[0].impact - 2.5).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.rows[0].status, Status::New);
+        let turned = rows.map(|row| [&row[3..], &row[..3]].concat());
+        let found = compare(&in_turn(&turned, 3), &Options::default()).unwrap();
+        assert!((found.rows[0].impact + 2.5 / 3.5).abs() < 1e-3, "{found:?}");
+        assert_eq!(found.rows[0].status, Status::Gone);
+    }
+
+    #[test]
     fn one_run_a_side_marks_nothing() {
         let found = compare(&in_turn(&[vec![100.0, 900.0]], 1), &Options::default()).unwrap();
         assert_eq!((found.verdict, found.needed), (Verdict::TooFewSamples, None));

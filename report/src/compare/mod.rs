@@ -14,7 +14,8 @@
 //!     │
 //!   family        correction for the number of rows, resolution, runs needed
 //!     ▼
-//!   Comparison ─► causes: callers marked because of callees, time that moved between neighbours
+//!   Comparison ─► moves: code under other names, which is then compared as one
+//!              ─► causes: callers marked because of callees, time that moved between neighbours
 //!              ─► rules: gates, which hold or are violated
 //! ```
 //!
@@ -32,6 +33,7 @@ mod distribution;
 mod estimate;
 mod family;
 pub(crate) mod matching;
+mod moves;
 mod normalize;
 mod result;
 pub(crate) mod rules;
@@ -40,6 +42,7 @@ mod sides;
 pub(crate) use causes::Moved;
 pub(crate) use comparison::{Comparison, compare};
 pub(crate) use family::Needed;
+pub(crate) use moves::Callers;
 pub(crate) use normalize::Normalization;
 pub(crate) use result::{
     Effect, LEAST_RUNS, Normalize, NotComparable, Options, RowChange, Status, Verdict,

@@ -118,7 +118,7 @@ pub(crate) struct RowChange {
     pub dispersion: f64,
     /// `p` corrected for the number of rows; `None` outside the family.
     pub adjusted_p: Option<f64>,
-    /// Change as a part of all time in base; of a new row its share in new.
+    /// Change as a part of all time in base.
     pub impact: f64,
     /// Least change that 80 of 100 such comparisons would find.
     pub resolution: f64,

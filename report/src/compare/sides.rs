@@ -48,6 +48,23 @@ impl RunValues {
         }
     }
 
+    /// Adds the values of a row to those of another, and leaves it none.
+    pub(crate) fn join(&mut self, row: usize, into: usize) {
+        for run in 0..self.runs {
+            let value = self.values.get_mut(row * self.runs + run).map(std::mem::take);
+            self.add(into, run, value.unwrap_or_default());
+        }
+    }
+
+    /// Sets the values of a row.
+    pub(crate) fn set(&mut self, row: usize, values: &[f64]) {
+        for (run, value) in values.iter().enumerate().take(self.runs) {
+            if let Some(into) = self.values.get_mut(row * self.runs + run) {
+                *into = *value;
+            }
+        }
+    }
+
     /// Iterates over rows: the values of all runs.
     pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         self.values.chunks_exact(self.runs.max(1))
@@ -77,11 +94,16 @@ pub(crate) struct RowFacts {
     pub effective: f64,
     /// `true` if its names differ between the sides.
     pub is_renamed: bool,
+    /// `true` if it is code that may have another name on the other side.
+    pub is_rebuilt: bool,
+    /// Number of what its row has besides a function and a module: only rows of one class can be one
+    /// piece of code.
+    pub class: usize,
 }
 
 impl Default for RowFacts {
     fn default() -> Self {
-        Self { effective: f64::INFINITY, is_renamed: false }
+        Self { effective: f64::INFINITY, is_renamed: false, is_rebuilt: false, class: 0 }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::table;
 use crate::terminal::style::Screen;
 
 pub(crate) use export::{Answer, Export, FileExport};
-pub(crate) use folded::{FoldedSource, FoldedStack, folded_stacks};
+pub(crate) use folded::{FoldedName, FoldedSource, FoldedStack, folded_stacks};
 pub(crate) use json::write as write_json;
 
 /// Prints the profile.

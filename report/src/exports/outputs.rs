@@ -26,6 +26,8 @@ pub(crate) struct Output {
     pub(crate) tables: Option<AnswerWriter<TablesWriter>>,
     pub(crate) comparison: Option<AnswerWriter<ComparisonWriter>>,
     pub(crate) counts: Option<fn(CountStyle) -> CountFormat>,
+    /// Prints what became of the rules of one side.
+    pub(crate) rules: Option<RulesWriter>,
     /// What it needs of the paths that `rep branches` alone has.
     pub(crate) paths: Option<Needs>,
     /// It prints nothing but what became of rules.
@@ -43,6 +45,18 @@ pub(crate) struct AnswerWriter<W> {
 
 type TablesWriter = fn(&dyn Tables, &mut dyn Write) -> io::Result<()>;
 type ComparisonWriter = fn(&dyn ComparedSides, &mut dyn Write) -> io::Result<()>;
+
+/// Prints the answers to rules.
+pub(crate) type RulesWriter = fn(&dyn JudgedRules, &mut dyn Write) -> io::Result<()>;
+
+/// The answers to rules, as CI reads them.
+pub(crate) trait JudgedRules {
+    /// Prints annotations of GitHub.
+    fn print_github(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Prints the rules as test cases of JUnit.
+    fn print_junit(&self, out: &mut dyn Write) -> io::Result<()>;
+}
 
 /// A comparison: its tables, and what else it is printed as.
 pub(crate) trait ComparedSides: Tables {
@@ -140,6 +154,7 @@ static OUTPUTS: [Output; 10] = [
             needs: COMPARED,
             write: |sides, out| sides.print_github(out),
         }),
+        rules: Some(|rules, out| rules.print_github(out)),
         ..of_nothing("github")
     },
     Output {
@@ -147,6 +162,7 @@ static OUTPUTS: [Output; 10] = [
             needs: COMPARED,
             write: |sides, out| sides.print_junit(out),
         }),
+        rules: Some(|rules, out| rules.print_junit(out)),
         is_of_rules: true,
         ..of_nothing("junit")
     },
@@ -161,6 +177,7 @@ const fn of_nothing(name: &'static str) -> Output {
         tables: None,
         comparison: None,
         counts: None,
+        rules: None,
         paths: None,
         is_of_rules: false,
         has_warnings: false,
@@ -175,7 +192,7 @@ pub(crate) fn named(name: &str) -> &'static Output {
 
 /// Returns the help of `--format` of `rep report`.
 pub(crate) fn help() -> String {
-    let names: Vec<&str> = names(|output| output.report.is_some()).collect();
+    let names: Vec<&str> = names(Output::is_of_reports).collect();
     match names.split_last() {
         Some((last, others)) => format!("Output format: {} or {last}", others.join(", ")),
         None => String::new(),
@@ -188,6 +205,25 @@ pub(crate) fn names(is_offered: fn(&Output) -> bool) -> impl Iterator<Item = &'s
 }
 
 impl Output {
+    /// Returns whether it prints a report, or the rules that were applied to one.
+    pub(crate) fn is_of_reports(&self) -> bool {
+        self.report.is_some() || self.rules.is_some()
+    }
+
+    /// Checks that there are rules if it prints nothing but what became of them.
+    ///
+    /// # Errors
+    /// Returns an error if there are none.
+    pub(crate) fn check_rules(&self, are_asked: bool) -> Result<(), String> {
+        match self.rules.is_some() && !are_asked {
+            true => Err(format!(
+                "--format {} prints what became of rules: give some (--fail-if, --rules)",
+                self.name
+            )),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn is_text(&self) -> bool {
         self.name == "text"
     }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 
 use super::args::DiffQuery;
-use super::causes::{self, Causes};
 use super::gates;
-use super::rows::{DiffEvent, Grouped, Grouping, RowLabels, events};
+use super::rows::{
+    Causes, Compared, Comparing, DiffEvent, EventLabels, Grouping, described, events,
+};
 use super::runs::{RunFacts, differences, leave_out_empty, runs};
 use super::stacks;
 use crate::compare::rules::GateReport;
-use crate::compare::{Comparison, NotComparable, RowChange, compare};
+use crate::compare::{Comparison, RowChange, compare};
 use crate::count::Count;
 use crate::engine::gather::{Apart, apart};
 use crate::profile::Profile;
@@ -46,7 +47,7 @@ pub(super) struct ComparedEvent {
     pub(super) keys: usize,
     /// What a row is: a function, a module, …
     pub(super) noun: &'static str,
-    pub(super) rows: Vec<RowLabels>,
+    pub(super) labels: EventLabels,
     /// Numbers of samples of each row on both sides.
     pub(super) samples: Vec<[u64; 2]>,
     /// Samples and periods of both sides.
@@ -100,19 +101,10 @@ pub(super) fn answer(asked: &DiffQuery) -> anyhow::Result<DiffAnswer<'_>> {
         return Ok(answer);
     }
     let grouping = Grouping { apart: &apart, query: &asked.query, runs: of_runs, machines_differ };
-    let shown: Vec<usize> = (0..asked.shown).collect();
+    let comparing = Comparing::new(grouping, &asked.options, [&asked.base, &asked.new]);
     for event in &all {
-        let grouped = match asked.by_stack {
-            true => stacks::rows(&grouping, event, asked),
-            false => grouping.by(event, &shown, asked.query.chains.children),
-        };
-        if grouped.rows.is_empty() {
-            continue;
-        }
-        let comparison = compare(&grouped.sides, &asked.options).map_err(said)?;
-        let causes = causes::of(asked, &grouping, event, &grouped, &comparison)?;
-        let compared = compared(event, grouped, comparison, asked);
-        answer.events.push(ComparedEvent { causes, ..compared });
+        let compared = compared(&comparing, event, asked)?;
+        answer.events.extend(ComparedEvent::of(event, compared, asked));
     }
     if answer.events.is_empty() {
         let warning = nothing_passes(&mut apart);
@@ -124,20 +116,24 @@ pub(super) fn answer(asked: &DiffQuery) -> anyhow::Result<DiffAnswer<'_>> {
         return Ok(answer);
     }
     if asked.gates.is_asked() {
-        answer.gates = Some(gates::of_diff(asked, grouping, &all, doubts)?);
+        answer.gates = Some(gates::of_diff(asked, comparing, &all, doubts)?);
     }
     Ok(answer)
 }
 
-/// Says what a comparison refuses to the user of the command.
-fn said(refusal: NotComparable) -> anyhow::Error {
-    match refusal {
-        NotComparable::NoLength => anyhow::anyhow!(
-            "--normalize time: a run has no two samples at different times, so its length is not \
-             known"
-        ),
-        NotComparable::NoRuns => anyhow::anyhow!("{refusal}"),
+/// Returns the rows of an event and their comparison.
+fn compared(
+    comparing: &Comparing<'_>,
+    event: &DiffEvent,
+    asked: &DiffQuery,
+) -> anyhow::Result<Compared> {
+    if asked.by_stack {
+        let grouped = stacks::rows(&comparing.grouping, event, asked);
+        let comparison = Some(compare(&grouped.sides, &asked.options).map_err(described)?);
+        return Ok(Compared { grouped, comparison, causes: Causes::default() });
     }
+    let shown: Vec<usize> = (0..asked.shown).collect();
+    comparing.rows(event, &shown, asked.query.chains.children)
 }
 
 /// Returns the warnings of all inputs, those of one kind as one.
@@ -201,7 +197,8 @@ fn comparable(
             }
         }
     }
-    if asked.allow_different {
+    // Times do not depend on how often samples are taken.
+    if asked.allow_different || asked.query.mode.is_of_time() {
         return Ok(());
     }
     for event in events.iter().filter(|event| asked.takes(&event.name)) {
@@ -237,31 +234,31 @@ fn nothing_passes(apart: &mut Apart<RunFacts>) -> Warning {
     FilterValues::failure(&values, samples)
 }
 
-fn compared(
-    event: &DiffEvent,
-    grouped: Grouped,
-    comparison: Comparison,
-    asked: &DiffQuery,
-) -> ComparedEvent {
-    let (columns, noun) = match asked.by_stack {
-        true => (vec!["stack".to_owned()], "callchain"),
-        false => {
-            let columns = asked.query.columns.iter().take(asked.shown);
-            (columns.map(|column| column.typed.clone()).collect(), asked.noun())
-        }
-    };
-    ComparedEvent {
-        name: event.name.clone(),
-        counts_time: event.counts_time,
-        keys: if asked.by_stack { 1 } else { asked.query.sort().count().min(asked.shown) },
-        columns,
-        noun,
-        rows: grouped.rows,
-        samples: grouped.samples,
-        totals: grouped.totals,
-        by_samples: grouped.by_samples,
-        sums: grouped.sums,
-        comparison,
-        causes: Causes::default(),
+impl ComparedEvent {
+    /// Returns what is printed of an event; `None` without rows.
+    fn of(event: &DiffEvent, compared: Compared, asked: &DiffQuery) -> Option<Self> {
+        let Compared { grouped, comparison, causes } = compared;
+        let comparison = comparison.filter(|_| !grouped.labels.rows.is_empty())?;
+        let (columns, noun) = match asked.by_stack {
+            true => (vec!["stack".to_owned()], "callchain"),
+            false => {
+                let columns = asked.query.columns.iter().take(asked.shown);
+                (columns.map(|column| column.typed.clone()).collect(), asked.noun())
+            }
+        };
+        Some(Self {
+            name: event.name.clone(),
+            counts_time: event.counts_time,
+            keys: if asked.by_stack { 1 } else { asked.query.sort().count().min(asked.shown) },
+            columns,
+            noun,
+            by_samples: grouped.by_samples(),
+            labels: grouped.labels,
+            samples: grouped.samples,
+            totals: grouped.totals,
+            sums: grouped.sums,
+            comparison,
+            causes,
+        })
     }
 }

@@ -8,11 +8,11 @@ use clap::{ArgAction, Args, Parser, ValueEnum, ValueHint};
 
 use super::gate_keys::add_columns;
 use super::rows::add_module;
-use crate::cli::{self, FilterArgs, GateArgs, Gates, PagerArgs, SymbolArgs};
+use crate::cli::{self, FilterArgs, GateArgs, Gates, ModeArgs, PagerArgs, SymbolArgs};
 use crate::compare::{Normalize, Options};
 use crate::exports::outputs::{self, Output};
 use crate::query::{
-    ChainOptions, Column, Mode, Needs, Query, SortKey, Source, TimeSteps, is_named, times,
+    ChainOptions, Column, Needs, Query, SortKey, Source, SymbolOptions, TimeSteps, is_named, times,
 };
 use crate::terminal::style::Colour;
 
@@ -41,11 +41,11 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     baseline: Vec<PathBuf>,
 
-    /// Keys of rows, or stack: whole callchains
+    /// Keys of rows, or stack: whole callchains [default: dso,symbol]
     ///
-    /// `rep help keys` lists the keys
-    #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "dso,symbol")]
-    sort: String,
+    /// The default with -b is symbol_from,symbol_to. `rep help keys` lists the keys
+    #[arg(short, long, value_name = "KEY[,KEY…]")]
+    sort: Option<String>,
 
     /// Count samples in their callers too
     #[arg(long)]
@@ -61,6 +61,9 @@ pub(crate) struct DiffArgs {
         hide_short_help = true
     )]
     time_quantum: u64,
+
+    #[command(flatten)]
+    mode: ModeArgs,
 
     #[command(flatten)]
     statistics: StatisticsArgs,
@@ -129,7 +132,7 @@ struct StatisticsArgs {
     ///
     /// common: what all functions share; share: the number of samples; time: the length of runs. The
     /// rule says what it chose
-    #[arg(long, value_name = "WHAT", value_parser = normalize)]
+    #[arg(long, value_name = "WHAT", value_parser = normalize, hide_short_help = true)]
     normalize: Option<Normalize>,
 
     /// Compare sides even if events, frequencies or periods differ
@@ -137,11 +140,34 @@ struct StatisticsArgs {
     allow_different: bool,
 }
 
+impl StatisticsArgs {
+    /// Returns the options; what is not given here may be in a file of rules.
+    fn options(&self, gates: &Gates) -> Options {
+        let default = Options::default();
+        Options {
+            level: self.level.or(gates.rules.level).unwrap_or(default.level),
+            min_impact: self.min_impact.or(gates.rules.min_impact).unwrap_or(default.min_impact),
+            resolve: self.resolve.unwrap_or(default.resolve),
+            normalize: self.normalize,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum DiffColour {
     Auto,
     Always,
     Never,
+}
+
+impl DiffColour {
+    fn colour(self) -> Colour {
+        match self {
+            Self::Auto => Colour::Auto,
+            Self::Always => Colour::Always,
+            Self::Never => Colour::Never,
+        }
+    }
 }
 
 /// Query of `rep diff`.
@@ -164,6 +190,51 @@ pub(crate) struct DiffQuery {
 }
 
 impl DiffQuery {
+    /// Creates the comparison of what a picture is made of.
+    ///
+    /// # Errors
+    /// Returns an error if the mode lacks a column.
+    pub(super) fn of_picture(
+        picture: &Query,
+        base: &[Source],
+        new: &[Source],
+        children: bool,
+    ) -> Result<Self, String> {
+        let output = outputs::named("json");
+        let needs = output.comparison.map_or(Needs::NONE, |printer| printer.needs);
+        let columns =
+            Column::list("dso,symbol", picture.mode).map_err(|error| error.to_string())?;
+        let mut columns = Column::with_companions(columns, needs);
+        let shown = columns.len();
+        add_module(&mut columns);
+        let chains =
+            ChainOptions { children, children_requested: children, ..ChainOptions::default() };
+        let chains = ChainOptions { inlined: picture.chains.inlined, ..chains };
+        let query = Query {
+            sources: [base, new].concat(),
+            mode: picture.mode,
+            columns,
+            needs,
+            chains,
+            filters: picture.filters.clone(),
+            symbol_sources: SymbolOptions { inferred: false, ..picture.symbol_sources.clone() },
+            ..Query::default()
+        };
+        Ok(Self {
+            query,
+            base: base.to_vec(),
+            new: new.to_vec(),
+            by_stack: false,
+            shown,
+            options: Options::default(),
+            allow_different: false,
+            limit: None,
+            output,
+            colour: Colour::Never,
+            gates: Gates::default(),
+        })
+    }
+
     /// Returns whether samples of this event are compared.
     pub(super) fn takes(&self, event: &str) -> bool {
         let asked = self.query.filters.events.as_ref();
@@ -249,43 +320,38 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
     let output = if args.json { outputs::named("json") } else { args.format };
     let needs = output.comparison.map_or(Needs::NONE, |printer| printer.needs);
     let is_folded = needs.stacks;
-    let by_stack = args.sort.trim() == "stack";
+    let sort = args.sort.as_deref().map(str::trim);
+    let by_stack = sort == Some("stack");
+    let mode = args.mode.mode();
+    let has_chains = args.children || by_stack || is_folded;
     cli::refuse([
         (
             by_stack && args.children,
             "--sort stack compares whole callchains, which have no callers",
         ),
         (
-            is_folded && (args.children || !by_stack && args.sort != "dso,symbol"),
+            is_folded && (args.children || !by_stack && sort.is_some()),
             "--format folded prints whole callchains: leave --sort and --children out",
         ),
+        (has_chains && mode.is_of_branches(), "-b counts branches, which have no callchains"),
     ])?;
     let stacks = by_stack || is_folded;
-    let mode = Mode::Samples;
+    let default = if mode.is_of_branches() { "symbol_from,symbol_to" } else { "dso,symbol" };
     let keys = match (is_folded, by_stack) {
         (true, _) => Column::list("comm", mode),
         (_, true) => Ok(Vec::new()),
-        _ => Column::list(&args.sort, mode),
+        _ => Column::list(sort.unwrap_or(default), mode),
     };
     let needs = Needs { stacks, unmapped: needs.unmapped && !stacks, ..needs };
     let mut columns =
         Column::with_companions(keys.map_err(|error| format!("--sort: {error}"))?, needs);
     let shown = columns.len();
     let gates = args.gates.gates()?;
-    if output.is_of_rules && !gates.is_asked() {
-        return Err(format!(
-            "--format {} prints what became of rules: give some (--fail-if, --rules)",
-            output.name
-        ));
+    if output.is_of_rules {
+        output.check_rules(gates.is_asked())?;
     }
-    let StatisticsArgs { level, min_impact, resolve, normalize, allow_different } = args.statistics;
-    let default = Options::default();
-    let options = Options {
-        level: level.or(gates.rules.level).unwrap_or(default.level),
-        min_impact: min_impact.or(gates.rules.min_impact).unwrap_or(default.min_impact),
-        resolve: resolve.unwrap_or(default.resolve),
-        normalize,
-    };
+    let allow_different = args.statistics.allow_different;
+    let options = args.statistics.options(&gates);
     if !args.children {
         // Counts with callees cannot be added up to rows of fewer columns.
         add_columns(&mut columns, &gates);
@@ -322,11 +388,7 @@ pub(crate) fn query(args: DiffArgs) -> Result<DiffQuery, String> {
         allow_different,
         limit: args.limit,
         output,
-        colour: match args.colour {
-            DiffColour::Auto => Colour::Auto,
-            DiffColour::Always => Colour::Always,
-            DiffColour::Never => Colour::Never,
-        },
+        colour: args.colour.colour(),
         gates,
     })
 }

@@ -8,11 +8,12 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::answer::{ComparedEvent, DiffAnswer};
 use super::gate_text::{outcome_word, told};
-use super::numbers::{interval, percent, share, short_interval, signed};
-use super::words;
+use super::numbers::{percent, share, short_interval, signed};
+use super::words::{self, Headline};
 use crate::compare::RowChange;
 use crate::compare::rules::{GateReport, RuleOutcome};
 use crate::exports::markdown::{code, escape_marks};
+use crate::exports::outputs::JudgedRules;
 
 /// Most rows of a table that are not marked.
 const UNMARKED: usize = 10;
@@ -23,18 +24,12 @@ pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Resu
         if number > 0 {
             writeln!(out)?;
         }
-        let comparison = &event.comparison;
-        let (word, text) = (words::verdict(comparison.verdict), words::sentence(event, answer));
-        let mode = words::mode(comparison);
-        writeln!(
-            out,
-            "**{word}** ({}) {} {}",
-            code(&event.name),
-            escape_marks(&text),
-            escape_marks(&mode)
-        )?;
-        if let Some(order) = words::order(comparison) {
-            writeln!(out, "\n{}", escape_marks(&order))?;
+        let (comparison, options) = (&event.comparison, &answer.asked.options);
+        let Headline { total, word, text, notes } = Headline::of(event, options);
+        let total = total.map_or_else(String::new, |total| escape_marks(&total) + " ");
+        writeln!(out, "{total}**{word}** ({}) {}", code(&event.name), escape_marks(&text))?;
+        for note in &notes {
+            writeln!(out, "\n{}", escape_marks(note))?;
         }
         writeln!(out, "\n| impact | change | interval | base | new | {} |  |", event.noun)?;
         writeln!(out, "| ---: | ---: | ---: | ---: | ---: | --- | --- |")?;
@@ -42,7 +37,8 @@ pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Resu
         let marked = listed.iter().filter(|row| row.marked);
         let limit = answer.asked.limit.unwrap_or(usize::MAX);
         let marked: Vec<&RowChange> = marked.copied().take(limit).collect();
-        let others = listed.iter().filter(|row| words::is_listed(row, comparison)).copied();
+        let others =
+            listed.iter().filter(|row| words::is_listed(row, comparison, options)).copied();
         let others = others.take(limit.saturating_sub(marked.len()).min(UNMARKED));
         for row in marked.iter().copied().chain(others) {
             markdown_row(event, row, out)?;
@@ -62,7 +58,7 @@ pub(super) fn markdown(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Resu
 }
 
 fn markdown_row(event: &ComparedEvent, row: &RowChange, out: &mut dyn Write) -> io::Result<()> {
-    let names = event.rows.get(row.row).map_or_else(String::new, |texts| {
+    let names = event.labels.rows.get(row.row).map_or_else(String::new, |texts| {
         let cells = texts.in_order(event.keys).map(|cell| code(cell).into_owned());
         cells.collect::<Vec<String>>().join(" ")
     });
@@ -75,10 +71,10 @@ fn markdown_row(event: &ComparedEvent, row: &RowChange, out: &mut dyn Write) -> 
         "| {} % | {} | {} | {} | {} | {names}{} | {seen} |",
         signed(row.impact, 2),
         words::relative(row),
-        interval(row.change.low, row.change.high),
+        words::row_interval(row),
         share(row.base_share),
         share(row.new_share),
-        escape_marks(&words::cause(event, row.row)),
+        escape_marks(&words::cause(event, row)),
     )
 }
 
@@ -97,23 +93,71 @@ pub(super) fn github(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result
                 format!("{name} {change} {}", short_interval(row.change.low, row.change.high));
             annotate(out, "notice", if row.log > 0.0 { "slower" } else { "faster" }, &text)?;
         }
-        let comparison = &event.comparison;
-        let title = format!("rep diff: {}", words::verdict(comparison.verdict));
-        annotate(out, "notice", &title, &words::sentence(event, answer))?;
+        let Headline { total, word, text, .. } = Headline::of(event, &answer.asked.options);
+        let text = total.map_or(text.clone(), |total| format!("{total} {text}"));
+        annotate(out, "notice", &format!("rep diff: {word}"), &text)?;
     }
-    let Some(gates) = &answer.gates else { return Ok(()) };
-    for doubt in &gates.doubts {
-        annotate(out, "error", "rep diff: cannot be trusted", doubt)?;
+    match &answer.gates {
+        Some(report) => {
+            let is_strict = answer.asked.gates.is_strict;
+            RuleAnswer { report, is_strict, command: "rep diff" }.print_github(out)
+        }
+        None => Ok(()),
     }
-    for judgement in &gates.judgements {
-        let kind = match judgement.outcome {
-            RuleOutcome::Holds => continue,
-            outcome if fails(outcome, answer.asked.gates.is_strict) => "error",
-            _ => "warning",
-        };
-        annotate(out, kind, &judgement.rule.text, &told(judgement).join("\n"))?;
+}
+
+/// Answers to rules, of a command.
+pub(crate) struct RuleAnswer<'a> {
+    pub(crate) report: &'a GateReport<'a>,
+    pub(crate) is_strict: bool,
+    pub(crate) command: &'static str,
+}
+
+impl JudgedRules for RuleAnswer<'_> {
+    fn print_github(&self, out: &mut dyn Write) -> io::Result<()> {
+        for doubt in &self.report.doubts {
+            annotate(out, "error", &format!("{}: cannot be trusted", self.command), doubt)?;
+        }
+        for judgement in &self.report.judgements {
+            let kind = match judgement.outcome {
+                RuleOutcome::Holds => continue,
+                outcome if outcome.fails(self.is_strict) => "error",
+                _ => "warning",
+            };
+            annotate(out, kind, &judgement.rule.text, &told(judgement).join("\n"))?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Prints a test case for each rule, and one for the inputs.
+    fn print_junit(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { report, is_strict, command } = *self;
+        let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
+        xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+        let broken = report.judgements.iter().filter(|one| one.outcome.fails(is_strict)).count();
+        let failures = broken + usize::from(!report.doubts.is_empty());
+        xml.create_element("testsuite")
+            .with_attribute(("name", command))
+            .with_attribute(("tests", (report.judgements.len() + 1).to_string().as_str()))
+            .with_attribute(("failures", failures.to_string().as_str()))
+            .write_inner_content(|xml| {
+                let doubts = report.doubts.join("\n");
+                let doubts = Some(doubts).filter(|doubts| !doubts.is_empty());
+                let result = doubts.as_deref().map(|text| ("failure", text));
+                test_case(xml, "inputs can be trusted", result)?;
+                for judgement in &report.judgements {
+                    let text = told(judgement).join("\n");
+                    let result = match judgement.outcome {
+                        RuleOutcome::Holds => None,
+                        outcome if outcome.fails(is_strict) => Some(("failure", text.as_str())),
+                        _ => Some(("system-out", text.as_str())),
+                    };
+                    test_case(xml, &judgement.rule.text, result)?;
+                }
+                Ok(())
+            })?;
+        writeln!(out)
+    }
 }
 
 /// Writes a command of GitHub's runner, which ends at the line.
@@ -122,50 +166,6 @@ fn annotate(out: &mut dyn Write, kind: &str, title: &str, text: &str) -> io::Res
     let title = title.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let title = title.replace(':', "%3A").replace(',', "%2C");
     writeln!(out, "::{kind} title={title}::{text}")
-}
-
-fn fails(outcome: RuleOutcome, is_strict: bool) -> bool {
-    match outcome {
-        RuleOutcome::Violated | RuleOutcome::Closed => true,
-        RuleOutcome::Open => is_strict,
-        RuleOutcome::Holds | RuleOutcome::Warned => false,
-    }
-}
-
-/// Prints a test case for each rule, and one for the inputs.
-pub(super) fn junit(
-    gates: &GateReport<'_>,
-    is_strict: bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
-    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let broken = gates.judgements.iter().filter(|one| fails(one.outcome, is_strict)).count();
-    let failures = broken + usize::from(!gates.doubts.is_empty());
-    xml.create_element("testsuite")
-        .with_attribute(("name", "rep diff"))
-        .with_attribute(("tests", (gates.judgements.len() + 1).to_string().as_str()))
-        .with_attribute(("failures", failures.to_string().as_str()))
-        .write_inner_content(|xml| {
-            let doubts = gates.doubts.join("\n");
-            let doubts = Some(doubts).filter(|doubts| !doubts.is_empty());
-            test_case(
-                xml,
-                "inputs can be trusted",
-                doubts.as_deref().map(|text| ("failure", text)),
-            )?;
-            for judgement in &gates.judgements {
-                let text = told(judgement).join("\n");
-                let result = match judgement.outcome {
-                    RuleOutcome::Holds => None,
-                    outcome if fails(outcome, is_strict) => Some(("failure", text.as_str())),
-                    _ => Some(("system-out", text.as_str())),
-                };
-                test_case(xml, &judgement.rule.text, result)?;
-            }
-            Ok(())
-        })?;
-    writeln!(out)
 }
 
 /// Writes a test case with an element that tells its result; none if it passed.

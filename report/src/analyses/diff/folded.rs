@@ -15,7 +15,7 @@ pub(super) fn print(answer: &DiffAnswer<'_>, out: &mut dyn Write) -> io::Result<
             1 => String::new(),
             _ => format!("{};", event.name.replace(' ', "_").replace(';', ":")),
         };
-        for (row, [base, new]) in event.rows.iter().zip(&event.sums) {
+        for (row, [base, new]) in event.labels.rows.iter().zip(&event.sums) {
             let text = row.cells.first().map_or("", String::as_str);
             lines.push((format!("{root}{text}"), *base, *new));
         }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::args::DiffQuery;
 use super::gate_keys::{add_columns, keys, kinds, need_chains};
-use super::rows::{DiffEvent, Grouped, Grouping, add_module, events};
+use super::rows::{Compared, Comparing, DiffEvent, Grouping, add_module, events};
 use super::runs::{RunFacts, differences, leave_out_empty, runs};
 use crate::cli::Gates;
+use crate::compare::Options;
 use crate::compare::rules::{GateReport, KindFacts, NamedRow, RowKind, RuleFacts, evaluate};
-use crate::compare::{Comparison, Options, compare};
 use crate::engine::gather::{Apart, apart};
 use crate::profile::{InputSummary, Profile};
-use crate::query::{ChainOptions, Column, Needs, Query, SortKey};
+use crate::query::{ChainOptions, Column, Needs, Query, SortKey, Source};
 
 /// Returns the query that counts what the rules need and nothing else.
 fn counting(query: &Query, gates: &Gates) -> Query {
@@ -82,20 +82,22 @@ pub(super) fn without_answers<'r>(doubts: Vec<String>) -> GateReport<'r> {
 /// Evaluates the rules over two sides.
 pub(super) fn of_diff<'q>(
     asked: &'q DiffQuery,
-    grouping: Grouping<'_>,
+    comparing: Comparing<'_>,
     events: &[DiffEvent],
     doubts: Vec<String>,
 ) -> anyhow::Result<GateReport<'q>> {
-    let gates = &asked.gates;
-    let is_counted = !grouping.query.chains.children && !asked.by_stack && !need_chains(gates);
+    let (gates, query) = (&asked.gates, comparing.grouping.query);
+    let is_counted = !query.chains.children && !asked.by_stack && !need_chains(gates);
     if is_counted {
-        return evaluated(gates, &asked.options, &grouping, events, doubts);
+        return evaluated(gates, &asked.options, &comparing, events, doubts);
     }
     let query = counting(&asked.query, gates);
-    let mut apart = apart(&query, &[&asked.base, &asked.new], &RunFacts::of)?;
+    let sources: [&[Source]; 2] = [&asked.base, &asked.new];
+    let mut apart = apart(&query, &sources, &RunFacts::of)?;
     leave_out_empty(&mut apart);
-    let grouping = Grouping { apart: &apart, query: &query, ..grouping };
-    evaluated(gates, &asked.options, &grouping, &self::events(&apart), doubts)
+    let grouping = Grouping { apart: &apart, query: &query, ..comparing.grouping };
+    let comparing = Comparing::new(grouping, &asked.options, sources);
+    evaluated(gates, &asked.options, &comparing, &self::events(&apart), doubts)
 }
 
 /// Evaluates the rules over one profile: that of a query.
@@ -112,24 +114,26 @@ pub(crate) fn of_profile<'q>(query: &Query, gates: &'q Gates) -> anyhow::Result<
     let sides: [&[RunFacts]; 2] = [&[], &recorded];
     let (_, machines_differ) = differences(sides);
     let grouping = Grouping { apart: &apart, query: &counted, runs: runs(sides), machines_differ };
-    evaluated(gates, &Options::default(), &grouping, &events(&apart), doubts)
+    let options = Options::default();
+    let comparing = Comparing::new(grouping, &options, [&[], &query.sources]);
+    evaluated(gates, &options, &comparing, &events(&apart), doubts)
 }
 
-/// Rows of a kind, and their comparison if there are two sides.
+/// Rows of a kind, compared if there are two sides.
 struct OfKind {
     kind: RowKind,
-    grouped: Grouped,
-    comparison: Option<Comparison>,
+    compared: Compared,
 }
 
 /// Evaluates the rules over the first event.
 fn evaluated<'q>(
     gates: &'q Gates,
     options: &Options,
-    grouping: &Grouping<'_>,
+    comparing: &Comparing<'_>,
     events: &[DiffEvent],
     mut doubts: Vec<String>,
 ) -> anyhow::Result<GateReport<'q>> {
+    let grouping = &comparing.grouping;
     let (mut all, mut samples, mut unresolved) = (Vec::new(), 0, 0.0);
     let has_base = grouping.runs.first().is_some_and(|runs| !runs.is_empty());
     if let Some(event) = events.first() {
@@ -144,12 +148,11 @@ fn evaluated<'q>(
             let place =
                 |key: SortKey| grouping.query.columns.iter().position(|column| column.key == key);
             let columns: Vec<usize> = keys.iter().filter_map(|(_, key)| place(*key)).collect();
-            let grouped = grouping.by(event, &columns, kind == RowKind::Children);
-            let comparison = if has_base { Some(compare(&grouped.sides, options)?) } else { None };
+            let compared = comparing.rows(event, &columns, kind == RowKind::Children)?;
             if kind == RowKind::Own {
-                unresolved = grouped.unresolved;
+                unresolved = compared.grouped.unresolved;
             }
-            all.push(OfKind { kind, grouped, comparison });
+            all.push(OfKind { kind, compared });
         }
         samples = least_samples(grouping, event);
     }
@@ -181,19 +184,19 @@ fn least_samples(grouping: &Grouping<'_>, event: &DiffEvent) -> u64 {
 
 impl OfKind {
     fn facts(&self) -> KindFacts<'_> {
-        let Grouped { rows, sides, .. } = &self.grouped;
+        let Compared { grouped, comparison, .. } = &self.compared;
+        let (labels, sides) = (&grouped.labels, &grouped.sides);
         let counts = sides.children.as_ref().unwrap_or(&sides.own);
         let base = sides.base.len();
         let all: f64 = sides.own.totals().iter().skip(base).sum();
-        let numbered = rows.iter().zip(counts.rows()).enumerate();
-        let rows = numbered.filter(|(_, (_, values))| values.iter().any(|value| *value > 0.0)).map(
-            |(row, (texts, values))| NamedRow {
-                row,
-                names: texts.names_for_rules(),
-                share: if all > 0.0 { values.iter().skip(base).sum::<f64>() / all } else { 0.0 },
-            },
-        );
-        KindFacts { rows: rows.collect(), comparison: self.comparison.as_ref() }
+        let numbered = counts.rows().enumerate();
+        let counted = numbered.filter(|(_, values)| values.iter().any(|value| *value > 0.0));
+        let rows = counted.map(|(row, values)| NamedRow {
+            row,
+            names: labels.names_for_rules(row),
+            share: if all > 0.0 { values.iter().skip(base).sum::<f64>() / all } else { 0.0 },
+        });
+        KindFacts { rows: rows.collect(), comparison: comparison.as_ref() }
     }
 }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::answer::{ComparedEvent, DiffAnswer};
-use super::causes::Causes;
 use super::gate_text::GatesOut;
+use super::rows::{Causes, JoinedRows};
 use crate::compare::{Comparison, Effect, RowChange, Verdict};
 use crate::exports::write_json;
 use crate::query::Warning;
@@ -64,6 +64,8 @@ struct EventOut<'a> {
     verdict: &'static str,
     mode: &'static str,
     total: ChangeOut,
+    /// The total without what was taken out of the rows as noise.
+    normalized_total: ChangeOut,
     common: ChangeOut,
     /// Number of rows that share the correction.
     family: usize,
@@ -108,7 +110,7 @@ impl Serialize for KeyOut<'_> {
 struct DiffRow<'a> {
     key: KeyOut<'a>,
     status: &'static str,
-    names: &'a [String],
+    names: Vec<String>,
     base: SideOut,
     new: SideOut,
     change: RowChangeOut,
@@ -118,6 +120,8 @@ struct DiffRow<'a> {
     moved_to: Option<KeyOut<'a>>,
     /// Neighbour that lost what it gained.
     moved_from: Option<KeyOut<'a>>,
+    /// Rows that are one piece of code with it: base's, new's, and those that both sides have.
+    joined: Vec<KeyOut<'a>>,
 }
 
 #[derive(Serialize)]
@@ -138,7 +142,7 @@ struct RowChangeOut {
 }
 
 fn key(event: &ComparedEvent, row: usize) -> KeyOut<'_> {
-    let cells = event.rows.get(row).map_or(&[][..], |row| row.cells.as_slice());
+    let cells = event.labels.rows.get(row).map_or(&[][..], |row| row.cells.as_slice());
     KeyOut { columns: &event.columns, cells }
 }
 
@@ -159,12 +163,12 @@ pub(super) fn samples(event: &ComparedEvent, row: usize) -> [u64; 2] {
 
 fn row<'e>(event: &'e ComparedEvent, row: &RowChange) -> DiffRow<'e> {
     let [base, new] = samples(event, row.row);
-    let Causes { because, moved } = &event.causes;
-    let because = because.get(&row.row);
+    let Causes { because, moved, joined } = &event.causes;
+    let (because, joined) = (because.get(&row.row), joined.get(&row.row));
     DiffRow {
         key: key(event, row.row),
         status: row.status.word(),
-        names: event.rows.get(row.row).map_or(&[], |row| row.names.as_slice()),
+        names: event.labels.names(row.row),
         base: SideOut { samples: base, share: row.base_share * 100.0 },
         new: SideOut { samples: new, share: row.new_share * 100.0 },
         change: RowChangeOut {
@@ -178,6 +182,7 @@ fn row<'e>(event: &'e ComparedEvent, row: &RowChange) -> DiffRow<'e> {
         because: because.into_iter().flatten().map(|callee| key(event, *callee)).collect(),
         moved_to: moved.iter().find(|moved| moved.from == row.row).map(|m| key(event, m.to)),
         moved_from: moved.iter().find(|moved| moved.to == row.row).map(|m| key(event, m.from)),
+        joined: joined.into_iter().flat_map(JoinedRows::all).map(|row| key(event, row)).collect(),
     }
 }
 
@@ -190,6 +195,7 @@ fn event<'e>(event: &'e ComparedEvent, answer: &DiffAnswer<'_>) -> EventOut<'e> 
         verdict: comparison.verdict.word(),
         mode: comparison.mode.word(),
         total: comparison.total.into(),
+        normalized_total: comparison.shown_total.into(),
         common: comparison.common.into(),
         family: comparison.family,
         degrees: comparison.model.student.degrees(),

@@ -3,17 +3,16 @@
 //! ```text
 //!   args    command line ─► DiffQuery
 //!   runs    each recording: start, length, machine, rates
-//!   rows    counted rows of each run, matched across builds ─► compare's Sides   (stacks: callchains)
-//!   causes  callchains of marked rows: callees that changed, time that moved
+//!   rows    counted rows of each run, matched across builds, compared; what callchains say of them
+//!   stacks  rows of whole callchains
 //!   answer  recordings, a comparison for each event, warnings
 //!   gates   what rules ask about (gate_keys: columns) ─► compare's GateReport (gate_text: as text, JSON)
 //!   text, json, sheet, folded, ci   output: text (words: its sentences), JSON, CSV, folded stacks,
-//!           Markdown, annotations, test cases
+//!           Markdown, annotations, test cases; page: what a page of two sides says
 //! ```
 
 mod answer;
 mod args;
-mod causes;
 mod ci;
 mod folded;
 mod gate_keys;
@@ -21,6 +20,7 @@ mod gate_text;
 mod gates;
 mod json;
 mod numbers;
+mod page;
 mod rows;
 mod runs;
 mod sheet;
@@ -36,12 +36,14 @@ use anyhow::Context as _;
 use answer::DiffAnswer;
 pub(crate) use args::DiffArgs;
 use args::DiffQuery;
+pub(crate) use ci::RuleAnswer;
 pub(crate) use gates::of_profile as gates_of_profile;
+pub(crate) use page::{EventVerdict, MarkedChange, verdicts};
 
 use crate::cli::outcome::{GATE, end, failed, output, refused, say, warn, written};
 use crate::cli::{Asked, Line};
 use crate::compare::rules::GateReport;
-use crate::exports::outputs::ComparedSides;
+use crate::exports::outputs::{ComparedSides, JudgedRules as _};
 use crate::exports::sheet::{Sheet, Tables};
 use crate::input::retry_if_changed;
 use crate::terminal::escape::escape;
@@ -108,7 +110,10 @@ impl ComparedSides for DiffAnswer<'_> {
 
     fn print_junit(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.gates {
-            Some(gates) => ci::junit(gates, self.asked.gates.is_strict, out),
+            Some(report) => {
+                let is_strict = self.asked.gates.is_strict;
+                RuleAnswer { report, is_strict, command: "rep diff" }.print_junit(out)
+            }
             None => Ok(()),
         }
     }

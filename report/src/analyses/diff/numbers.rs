@@ -7,16 +7,32 @@ pub(super) fn signed(part: f64, decimals: usize) -> String {
     if is_zero { text.replace('-', "+") } else { text.replace('-', "−") }
 }
 
-/// Formats a change in a sentence: `+2.7 %`, `−27 %`.
-pub(super) fn change(part: f64) -> String {
-    let decimals = usize::from(part.abs() < 0.1);
-    format!("{} %", signed(part, decimals))
+/// Factor from which on a change is printed as one.
+const TENFOLD: f64 = 10.0;
+
+/// Formats a change as a factor, `×12.5`, if it is past one of ten.
+fn factor(part: f64) -> Option<String> {
+    let factor = part + 1.0;
+    let decimals = usize::from(factor < 100.0);
+    (factor >= TENFOLD).then(|| format!("×{factor:.decimals$}"))
 }
 
-/// Formats a positive percentage in a sentence: `25 %`, `0.5 %`.
+/// Formats a change in a sentence: `+2.7 %`, `−27 %`, `×12.5`.
+pub(super) fn change(part: f64) -> String {
+    let decimals = usize::from(part.abs() < 0.1);
+    factor(part).unwrap_or_else(|| format!("{} %", signed(part, decimals)))
+}
+
+/// Formats a change of a column: `+2.7 %`, `−27.0 %`, `×12.5`.
+pub(super) fn change_cell(part: f64) -> String {
+    factor(part).unwrap_or_else(|| format!("{} %", signed(part, 1)))
+}
+
+/// Formats a positive change in a sentence: `25 %`, `0.5 %`, `×12.5`.
 pub(super) fn percent(part: f64) -> String {
     match part {
         part if !part.is_finite() => "∞".into(),
+        part if part + 1.0 >= TENFOLD => factor(part).unwrap_or_default(),
         part if part < 0.1 => {
             let text = format!("{:.1}", part * 100.0);
             format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
@@ -32,7 +48,8 @@ pub(super) fn share(part: f64) -> String {
 
 /// Formats the interval of a change, `[+0.1, +5.4]`; an end that does not exist is `…`.
 pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let ends = [low, high].map(|end| end.map_or_else(|| "…".to_owned(), |end| signed(end, 1)));
+    let end = |end: f64| factor(end).unwrap_or_else(|| signed(end, 1));
+    let ends = [low, high].map(|found| found.map_or_else(|| "…".to_owned(), end));
     let [low, high] = ends;
     format!("[{low:>5}, {high:>5}]")
 }
@@ -72,6 +89,11 @@ mod tests {
         assert_eq!([0.25, 0.005, 0.05].map(percent), ["25 %", "0.5 %", "5 %"]);
         assert_eq!(interval(Some(-0.029), Some(0.021)), "[ −2.9,  +2.1]");
         assert_eq!(short_interval(Some(0.001), None), "[+0.1, …]");
+        // Past a factor of ten it is printed as one.
+        assert_eq!([8.99, 9.0, 1025.3].map(change_cell), ["+899.0 %", "×10.0", "×1026"]);
+        assert_eq!([11.0, 119.0].map(change), ["×12.0", "×120"]);
+        assert_eq!(short_interval(Some(2.788), Some(9842.0)), "[+278.8, ×9843]");
+        assert_eq!([0.25, 370.0].map(percent), ["25 %", "×371"]);
     }
 
     #[test]

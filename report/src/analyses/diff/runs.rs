@@ -167,7 +167,8 @@ pub(super) fn leave_out_empty(apart: &mut Apart<RunFacts>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for group in &mut apart.groups {
         group.retain(|(profile, _)| {
-            let has_samples = profile.samples() > 0;
+            let has_samples = profile.samples() > 0
+                || profile.events().iter().any(|event| event.total.samples > 0);
             if !has_samples {
                 let path = profile.inputs.first().map_or("", |input| input.path.as_str());
                 let message = format!("{path}: there are no samples in it; it is left out");

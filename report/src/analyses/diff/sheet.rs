@@ -21,7 +21,7 @@ impl<'a> ChangeOfEvent<'a> {
 
     /// Returns the text of a column.
     fn text(self, column: usize) -> SheetCell<'a> {
-        let cells = self.event.rows.get(self.row.row).map(|row| row.cells.as_slice());
+        let cells = self.event.labels.rows.get(self.row.row).map(|row| row.cells.as_slice());
         cells.and_then(|cells| cells.get(column)).into()
     }
 }

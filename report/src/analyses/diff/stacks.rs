@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
 use super::args::DiffQuery;
-use super::rows::{DiffEvent, Grouped, Grouping, RowLabels};
-use crate::compare::matching::{function_text, module_key};
+use super::rows::{DiffEvent, EventLabels, Grouped, Grouping};
+use crate::compare::matching::{function_text, module_key, module_text};
 use crate::compare::{RunValues, Sides, Unit};
 use crate::count::Count;
-use crate::exports::{FoldedSource, FoldedStack, folded_stacks};
+use crate::exports::{FoldedName, FoldedSource, FoldedStack, folded_stacks};
 use crate::profile::Profile;
 
 /// The row of all callchains that are too small to be rows.
@@ -41,12 +39,11 @@ pub(super) fn rows(grouping: &Grouping<'_>, event: &DiffEvent, asked: &DiffQuery
         }
     }
     Grouped {
-        rows: texts.into_iter().map(RowLabels::of_text).collect(),
+        labels: EventLabels::of_texts(texts),
         sides,
         samples: of_sides,
         sums: of_values,
         totals,
-        by_samples,
         unresolved: 0.0,
         places: Vec::new(),
     }
@@ -55,14 +52,13 @@ pub(super) fn rows(grouping: &Grouping<'_>, event: &DiffEvent, asked: &DiffQuery
 /// Adds up the callchains of all runs.
 fn sums(grouping: &Grouping<'_>, event: &DiffEvent, by_samples: bool) -> Sums {
     let runs: usize = grouping.runs.iter().map(Vec::len).sum();
-    let (mut sums, mut known) = (Sums::new(), FxHashMap::default());
+    let mut sums = Sums::new();
     let sides = event.places.iter().zip(&grouping.apart.groups);
     let all = sides.flat_map(|(places, group)| places.iter().zip(group));
     for (run, (place, (profile, _))) in all.enumerate() {
         for stack in of_run(grouping, profile, by_samples) {
             if Some(stack.event) == *place {
-                let text = common_text(&stack.text, &mut known);
-                let of_stack = sums.entry(text).or_insert_with(|| vec![0; runs]);
+                let of_stack = sums.entry(stack.text).or_insert_with(|| vec![0; runs]);
                 of_stack.get_mut(run).into_iter().for_each(|sum| *sum += stack.sum);
             }
         }
@@ -72,31 +68,16 @@ fn sums(grouping: &Grouping<'_>, event: &DiffEvent, by_samples: bool) -> Sums {
 
 fn of_run(grouping: &Grouping<'_>, profile: &Profile, by_samples: bool) -> Vec<FoldedStack> {
     let names = &grouping.apart.names;
-    folded_stacks(FoldedSource { profile, query: grouping.query, names, by_samples })
+    let text: Option<fn(FoldedName<'_>) -> String> = Some(common_text);
+    folded_stacks(FoldedSource { profile, query: grouping.query, names, by_samples, text })
 }
 
-/// Returns what a callchain has in common with those of other builds and processes.
-fn common_text(stack: &str, known: &mut FxHashMap<String, String>) -> String {
-    let mut text = String::with_capacity(stack.len());
-    for (place, frame) in stack.split(';').enumerate() {
-        if place > 0 {
-            text.push(';');
-        }
-        match known.get(frame) {
-            Some(found) => text.push_str(found),
-            None => {
-                let module = frame.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-                let common = match module {
-                    Some(module) if module.contains('[') => module_key(module).into_owned(),
-                    Some(module) => format!("[{}]", module_key(module)),
-                    None => function_text(frame),
-                };
-                text.push_str(&common);
-                known.insert(frame.to_owned(), common);
-            }
-        }
+/// Returns what the name of a frame has in common with those of other builds and processes.
+fn common_text(name: FoldedName<'_>) -> String {
+    match name {
+        FoldedName::Module(module) => module_text(module),
+        FoldedName::Function { module, text } => function_text(&module_key(module), text),
     }
-    text
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sums are exact up to 2^53")]

@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Style};
 use recrep_console::units::grouped;
 
 use super::answer::{ComparedEvent, DiffAnswer};
-use super::numbers::{counted, interval, length, percent, share, signed};
-use super::words;
-use crate::compare::{Normalization, RowChange, Status, Verdict};
+use super::numbers::{change_cell, counted, length, percent, share, signed};
+use super::words::{self, Headline};
+use crate::compare::{Normalization, RowChange, Verdict};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::style::Screen;
 
@@ -37,17 +37,19 @@ fn event(
 ) -> io::Result<()> {
     let comparison = &event.comparison;
     writeln!(out, "{}", heading(event, answer))?;
+    let Headline { total, word, text, notes } = Headline::of(event, &answer.asked.options);
+    if let Some(total) = total {
+        writeln!(out, "{total}")?;
+    }
     let style = match comparison.verdict {
         Verdict::Changed => AnsiColor::Red,
         Verdict::Same => AnsiColor::Green,
         Verdict::TooFewSamples => AnsiColor::Yellow,
     };
-    let word = words::verdict(comparison.verdict);
     let word = painted(word, style.on_default().bold(), screen);
-    let sentence = words::sentence(event, answer);
-    writeln!(out, "{word}  {} {}", escape(&sentence), words::mode(comparison))?;
-    if let Some(order) = words::order(comparison) {
-        writeln!(out, "{order}")?;
+    writeln!(out, "{word}  {}", escape(&text))?;
+    for note in &notes {
+        writeln!(out, "{}", escape(note))?;
     }
     if words::tells_loop(comparison) {
         writeln!(out, "To record in turn:\n{}", words::LOOP)?;
@@ -84,11 +86,26 @@ fn painted(text: &str, style: Style, screen: Screen) -> String {
     }
 }
 
+/// A table of rows: those that changed, or those that did not.
+struct TextTable {
+    heads: Vec<String>,
+    lines: Vec<TextLine>,
+}
+
 /// Cells of a row before its names.
 struct TextLine {
     numbers: Vec<String>,
     names: String,
     style: Option<AnsiColor>,
+}
+
+/// Columns that only some comparisons have.
+#[derive(Clone, Copy)]
+struct TextColumns {
+    has_time: bool,
+    has_beyond: bool,
+    /// The least change that would have been seen.
+    has_least: bool,
 }
 
 fn rows(
@@ -97,61 +114,80 @@ fn rows(
     screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let comparison = &event.comparison;
+    let (comparison, options) = (&event.comparison, &answer.asked.options);
     let limit = answer.asked.limit;
     let listed = event.listed();
-    let marked: Vec<&RowChange> = listed.iter().copied().filter(|row| row.marked).collect();
-    let marked = marked.get(..marked.len().min(limit.unwrap_or(usize::MAX))).unwrap_or(&marked);
-    let others = listed.into_iter().filter(|row| words::is_listed(row, comparison));
+    let marked = listed.iter().copied().filter(|row| row.marked);
+    let marked: Vec<&RowChange> = marked.take(limit.unwrap_or(usize::MAX)).collect();
     let most = limit.map_or(UNMARKED, |limit| limit.saturating_sub(marked.len()));
+    let others = listed.into_iter().filter(|row| words::is_listed(row, comparison, options));
     let others: Vec<&RowChange> = others.take(most).collect();
-    let level = percent(1.0 - answer.asked.options.level);
-    let mut heads = vec!["impact".to_owned()];
-    let has_time = event.counts_time;
-    heads.extend(has_time.then(|| "a run".to_owned()));
-    heads.extend(["change".into(), format!("{level} interval"), "base".into(), "new".into()]);
-    let has_beyond = comparison.mode == Normalization::Absolute && comparison.common.low.is_some();
-    heads.extend(has_beyond.then(|| "beyond".to_owned()));
-    let lines: Vec<TextLine> =
-        marked.iter().chain(&others).map(|row| line(event, answer, row, has_beyond)).collect();
-    let widths: Vec<usize> = heads
-        .iter()
-        .enumerate()
-        .map(|(place, head)| {
-            let cells = lines.iter().filter_map(|line| line.numbers.get(place));
-            cells.chain([head]).map(|cell| columns(cell)).max().unwrap_or(0)
-        })
-        .collect();
-    let mut put = |text: &str, style: Option<AnsiColor>| {
-        let text = within(text, screen);
-        match style {
-            Some(style) => writeln!(out, "{}", painted(&text, style.on_default(), screen)),
-            None => writeln!(out, "{text}"),
-        }
+    let columns = TextColumns {
+        has_time: event.counts_time,
+        has_beyond: comparison.mode == Normalization::Absolute && comparison.common.low.is_some(),
+        has_least: false,
     };
-    let (of_marked, of_others) = lines.split_at(marked.len().min(lines.len()));
-    if !of_marked.is_empty() {
-        put(&format!("{}   {}", aligned(&heads, &widths), event.noun), None)?;
+    if !marked.is_empty() {
+        TextTable::of(event, answer, &marked, columns).print(event.noun, screen, out)?;
     }
-    for line in of_marked {
-        put(&format!("{}   {}", aligned(&line.numbers, &widths), line.names), line.style)?;
-    }
-    if of_others.is_empty() {
+    if others.is_empty() {
         return Ok(());
     }
     let what = match comparison.has_enough_runs() {
-        true => "not marked, 5 % or more of the time",
-        false => "not judged, by impact; intervals assume how much runs differ",
+        true => {
+            "not marked, 5 % or more of the time (seen from: the least change that would have been seen)"
+        }
+        false => "too few runs to judge: intervals assume how much runs differ",
     };
-    put(&format!("{what}; last column: a change that would have been seen"), None)?;
-    if of_marked.is_empty() {
-        put(&format!("{}   {}", aligned(&heads, &widths), event.noun), None)?;
+    writeln!(out, "{}", cut(what, screen))?;
+    let columns = TextColumns { has_least: comparison.has_enough_runs(), ..columns };
+    let table = TextTable::of(event, answer, &others, columns);
+    let lines = table.lines.into_iter().map(|line| TextLine { style: None, ..line }).collect();
+    TextTable { lines, ..table }.print(event.noun, screen, out)
+}
+
+impl TextTable {
+    fn of(
+        event: &ComparedEvent,
+        answer: &DiffAnswer<'_>,
+        rows: &[&RowChange],
+        columns: TextColumns,
+    ) -> Self {
+        let level = percent(1.0 - answer.asked.options.level);
+        let heads = [
+            (true, "impact".to_owned()),
+            (columns.has_time, "a run".into()),
+            (true, "change".into()),
+            (true, format!("{level} interval")),
+            (true, "base".into()),
+            (true, "new".into()),
+            (columns.has_beyond, "beyond".into()),
+            (columns.has_least, "seen from".into()),
+        ];
+        let heads = heads.into_iter().filter_map(|(is_shown, head)| is_shown.then_some(head));
+        let lines = rows.iter().map(|row| line(event, answer, row, columns)).collect();
+        Self { heads: heads.collect(), lines }
     }
-    for (line, row) in of_others.iter().zip(&others) {
-        let seen = percent(row.resolution);
-        put(&format!("{}   {}   {seen}", aligned(&line.numbers, &widths), line.names), None)?;
+
+    fn print(&self, noun: &str, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+        let widths: Vec<usize> = (0..self.heads.len()).map(|place| self.width(place)).collect();
+        let heads = format!("{}   {noun}", aligned(&self.heads, &widths));
+        writeln!(out, "{}", cut(&heads, screen))?;
+        for line in &self.lines {
+            let text = format!("{}   {}", aligned(&line.numbers, &widths), line.names);
+            let text = cut(&text, screen);
+            match line.style {
+                Some(style) => writeln!(out, "{}", painted(&text, style.on_default(), screen))?,
+                None => writeln!(out, "{text}")?,
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn width(&self, place: usize) -> usize {
+        let cells = self.lines.iter().filter_map(|line| line.numbers.get(place));
+        cells.chain(self.heads.get(place)).map(|cell| columns(cell)).max().unwrap_or(0)
+    }
 }
 
 /// Returns cells right-aligned in columns of these widths.
@@ -164,7 +200,7 @@ fn aligned(cells: &[String], widths: &[usize]) -> String {
 }
 
 /// Returns a line as wide as the terminal, if it is one.
-fn within(text: &str, screen: Screen) -> String {
+fn cut(text: &str, screen: Screen) -> String {
     let Some(width) = screen.width else { return text.to_owned() };
     let mut shown = String::new();
     for next in text.chars() {
@@ -181,30 +217,26 @@ fn line(
     event: &ComparedEvent,
     answer: &DiffAnswer<'_>,
     row: &RowChange,
-    has_beyond: bool,
+    columns: TextColumns,
 ) -> TextLine {
-    let change = row.change;
-    let mut numbers = vec![format!("{} %", signed(row.impact, 2))];
-    if event.counts_time {
-        numbers.push(a_run(event, answer, row.impact));
-    }
-    numbers.push(words::relative(row));
-    numbers.push(interval(change.low, change.high));
-    numbers.extend([row.base_share, row.new_share].map(share));
-    if has_beyond {
-        numbers.push(row.beyond.map_or_else(String::new, |part| format!("{} %", signed(part, 1))));
-    }
-    let names = event.rows.get(row.row).map_or_else(String::new, |texts| {
-        let cells = texts.in_order(event.keys).map(|cell| escape(cell).into_owned());
-        let mut names = cells.collect::<Vec<String>>().join("   ");
-        if row.status == Status::Renamed {
-            names.push_str(&format!("   was {}", escape(texts.names.first().map_or("", |n| n))));
-        }
-        names.push_str(&escape(&words::cause(event, row.row)));
-        names
-    });
+    let beyond = row.beyond.map_or_else(String::new, change_cell);
+    let cells = [
+        (true, format!("{} %", signed(row.impact, 2))),
+        (columns.has_time, a_run(event, answer, row.impact)),
+        (true, words::relative(row)),
+        (true, words::row_interval(row)),
+        (true, share(row.base_share)),
+        (true, share(row.new_share)),
+        (columns.has_beyond, beyond),
+        (columns.has_least, percent(row.resolution)),
+    ];
+    let numbers = cells.into_iter().filter_map(|(is_shown, cell)| is_shown.then_some(cell));
+    let labels = event.labels.rows.get(row.row);
+    let texts = labels.into_iter().flat_map(|labels| labels.in_order(event.keys));
+    let mut names = texts.map(|cell| escape(cell)).collect::<Vec<_>>().join("   ");
+    names.push_str(&escape(&words::cause(event, row)));
     let style = if row.log > 0.0 { AnsiColor::Red } else { AnsiColor::Green };
-    TextLine { numbers, names, style: Some(style) }
+    TextLine { numbers: numbers.collect(), names, style: Some(style) }
 }
 
 /// Returns an impact as time of a run of the base side.

@@ -1,10 +1,11 @@
 //! Sentences of comparisons: the verdict, what was taken out of the rows, how the sides were
 //! recorded, and what would tell more.
 
-use super::answer::{ComparedEvent, DiffAnswer};
-use super::numbers::{change, counted, length, percent, short_interval, signed};
+use super::answer::ComparedEvent;
+use super::numbers::{change, change_cell, counted, interval, length, percent, short_interval};
+use super::rows::JoinedRows;
 use crate::compare::{
-    Comparison, LEAST_RUNS, Needed, Normalization, Normalize, RowChange, Status, Verdict,
+    Comparison, LEAST_RUNS, Needed, Normalization, Normalize, Options, RowChange, Status, Verdict,
 };
 
 /// How to record both sides so that changes can be told from the machine's drift.
@@ -12,14 +13,11 @@ pub(super) const LOOP: &str = "\
 for i in 1 2 3 4 5; do rec -q -o base.$i.data -- ./base/app ARGS; rec -q -o new.$i.data -- ./new/app ARGS; done
 rep diff base.*.data -- new.*.data";
 
-/// Most rows that a verdict names.
-const NAMED: usize = 3;
-
 /// Distance from 1 from which on the common change is that of runs of a fixed length.
 const FIXED_LENGTH: f64 = 1.0 / 3.0;
 
 /// Returns the word of a verdict.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
+fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Changed => "CHANGED",
         Verdict::Same => "SAME",
@@ -37,23 +35,46 @@ pub(super) fn recorded(comparison: &Comparison) -> String {
     }
 }
 
+/// What is said of an event first.
+pub(super) struct Headline {
+    /// The total, where the verdict does not have it.
+    pub(super) total: Option<String>,
+    /// The word of the verdict, and its sentences.
+    pub(super) word: &'static str,
+    pub(super) text: String,
+    /// Sentences on what hides changes, or seems to be one.
+    pub(super) notes: Vec<String>,
+}
+
+impl Headline {
+    pub(super) fn of(event: &ComparedEvent, options: &Options) -> Self {
+        let comparison = &event.comparison;
+        let is_first = comparison.verdict == Verdict::TooFewSamples;
+        let sentences = [sentence(event, options), mode(comparison)];
+        Self {
+            total: total(comparison).filter(|_| is_first),
+            word: verdict(comparison.verdict),
+            text: sentences.join(" ").trim_end().to_owned(),
+            notes: joined(event).into_iter().chain(order(comparison)).collect(),
+        }
+    }
+}
+
 /// Returns the sentence of the verdict.
-pub(super) fn sentence(event: &ComparedEvent, answer: &DiffAnswer<'_>) -> String {
+fn sentence(event: &ComparedEvent, options: &Options) -> String {
     let comparison = &event.comparison;
     match comparison.verdict {
         Verdict::Changed => changed(event),
         Verdict::Same => {
-            let resolve = percent(answer.asked.options.resolve);
+            let resolve = percent(options.resolve);
             let noun = event.noun;
-            let large = comparison.rows.iter().any(|row| row.mean_share() >= 0.05);
-            match large {
-                true => format!(
-                    "No change. {resolve} or more in any {noun} of 5 % or more would have been seen."
-                ),
-                false => format!(
-                    "No change. {resolve} or more in the largest {noun} would have been seen."
-                ),
-            }
+            let large = comparison.rows.iter().any(|row| row.mean_share() >= LARGE);
+            let seen = match large {
+                true => format!("any {noun} of 5 % or more"),
+                false => format!("the largest {noun}"),
+            };
+            let total = total(comparison).map_or_else(String::new, |total| format!(" {total}"));
+            format!("No change. {resolve} or more in {seen} would have been seen.{total}")
         }
         Verdict::TooFewSamples => too_few(event),
     }
@@ -61,10 +82,12 @@ pub(super) fn sentence(event: &ComparedEvent, answer: &DiffAnswer<'_>) -> String
 
 /// Returns the name of a row for sentences.
 pub(super) fn name(event: &ComparedEvent, row: usize) -> String {
-    event
-        .rows
-        .get(row)
-        .map_or_else(String::new, |row| row.cells.get(row.subject).cloned().unwrap_or_default())
+    event.labels.subject(row).to_owned()
+}
+
+/// Returns the names of rows for sentences, separated by commas.
+fn names(event: &ComparedEvent, rows: &[usize]) -> String {
+    rows.iter().map(|row| name(event, *row)).collect::<Vec<String>>().join(", ")
 }
 
 fn changed(event: &ComparedEvent) -> String {
@@ -79,18 +102,50 @@ fn changed(event: &ComparedEvent) -> String {
         (0, faster) => format!("{faster} of {all} faster."),
         (slower, faster) => format!("{slower} of {all} slower, {faster} faster."),
     };
-    rows + &total(comparison)
+    let total = total(comparison).map_or_else(String::new, |total| format!(" {total}"));
+    rows + &total
 }
 
-/// Returns the sentence of all samples; empty if they say how long runs were let run.
-fn total(comparison: &Comparison) -> String {
-    let total = comparison.total;
-    match total.relative {
-        Some(relative) if !comparison.is_cut => {
-            format!(" Total {} {}.", change(relative), short_interval(total.low, total.high))
-        }
-        _ => String::new(),
+/// Returns the sentence of all samples; `None` if they say how long runs were let run.
+fn total(comparison: &Comparison) -> Option<String> {
+    let total = comparison.shown_total;
+    let relative = total.relative.filter(|_| !comparison.is_cut)?;
+    Some(format!("Total {} {}.", change(relative), short_interval(total.low, total.high)))
+}
+
+/// Most groups of rows that a sentence names.
+const JOINED: usize = 5;
+
+/// Returns what is compared as one piece of code, though it has other names on the two sides.
+fn joined(event: &ComparedEvent) -> Option<String> {
+    let all = &event.causes.joined;
+    let groups = all.iter().take(JOINED).map(|(row, joined)| {
+        let others = lineage(event, joined);
+        format!("{} ({others})", name(event, *row))
+    });
+    let groups = groups.collect::<Vec<String>>().join("; ");
+    let more = all.len().saturating_sub(JOINED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    (!all.is_empty())
+        .then(|| format!("Same code under other names, compared as one: {groups}{more}."))
+}
+
+/// Returns what else a row stands for.
+fn lineage(event: &ComparedEvent, joined: &JoinedRows) -> String {
+    let JoinedRows { is_in_base, gone, new, both } = joined;
+    let mut parts = Vec::new();
+    match is_in_base {
+        _ if gone.is_empty() => {}
+        true => parts.push(format!("with {}, in base only", names(event, gone))),
+        false => parts.push(format!("was {}", names(event, gone))),
     }
+    if !new.is_empty() {
+        parts.push(format!("with {}, in new only", names(event, new)));
+    }
+    if !both.is_empty() {
+        parts.push(format!("with {}", names(event, both)));
+    }
+    parts.join("; ")
 }
 
 fn too_few(event: &ComparedEvent) -> String {
@@ -100,25 +155,18 @@ fn too_few(event: &ComparedEvent) -> String {
         let runs = if least == 1 { "One run".to_owned() } else { format!("{least} runs") };
         return format!("{runs} a side cannot be judged: record 5 runs a side in turn.");
     }
-    let unresolved = || {
-        let rows = comparison.unresolved.iter();
-        rows.filter_map(|row| comparison.rows.iter().find(|found| found.row == *row))
+    let rows = comparison.rows.iter().filter(|row| comparison.unresolved.contains(&row.row));
+    let worst = rows.max_by(|a, b| a.resolution.total_cmp(&b.resolution));
+    let Some(worst) = worst else { return String::new() };
+    let others = match comparison.unresolved.len().saturating_sub(1) {
+        0 => String::new(),
+        others => format!(" and {others} more"),
     };
-    let named: Vec<String> = unresolved()
-        .take(NAMED)
-        .map(|row| {
-            let share = percent(row.mean_share());
-            format!("{} ({share} of the time)", name(event, row.row))
-        })
-        .collect();
-    let others = unresolved().count() - named.len();
-    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
-    let worst = unresolved().map(|row| row.resolution).fold(0.0, f64::max);
+    let (name, share) = (name(event, worst.row), percent(worst.mean_share()));
+    let least = percent(worst.resolution);
     let needed = comparison.needed.map(|needed| needs(comparison, needed));
     format!(
-        "{}{others}: a change below {} would not have been seen; {}.",
-        named.join(", "),
-        percent(worst),
+        "{name} ({share} of the time){others}: a change below {least} would not have been seen; {}.",
         needed.unwrap_or_default()
     )
 }
@@ -159,13 +207,14 @@ fn ratio(a: usize, b: usize) -> String {
 }
 
 /// Returns what was taken out of the rows.
-pub(super) fn mode(comparison: &Comparison) -> String {
+fn mode(comparison: &Comparison) -> String {
     let common = comparison.common;
     let shared = common.relative.map_or_else(|| change(0.0), change);
     match comparison.mode {
+        Normalization::Noise if shared == change(0.0) => String::new(),
         Normalization::Noise => format!(
-            "All functions share {shared}, no more than runs differ among themselves; it is left \
-             out."
+            "Rows and total are without {shared} that all functions have in common: runs of one \
+             side differ by as much."
         ),
         Normalization::Relative if is_of_fixed_length(comparison) => {
             format!("The runs have a fixed length. Rows show changes beyond the common {shared}.")
@@ -204,7 +253,7 @@ fn is_of_fixed_length(comparison: &Comparison) -> bool {
 }
 
 /// Returns what the order of the recordings hides, if it does.
-pub(super) fn order(comparison: &Comparison) -> Option<String> {
+fn order(comparison: &Comparison) -> Option<String> {
     let turns = comparison.turns;
     if turns.in_turn {
         return None;
@@ -223,24 +272,55 @@ pub(super) fn tells_loop(comparison: &Comparison) -> bool {
     !comparison.turns.in_turn || comparison.runs.0.min(comparison.runs.1) < LEAST_RUNS
 }
 
-/// Returns the change of a row.
+/// Samples of both sides below which a row's change is not printed: it could be anything.
+const TELLING: f64 = 20.0;
+
+/// Share of the time from which on a row is large.
+const LARGE: f64 = 0.05;
+
+/// Returns the change of a row; empty if it has hardly any samples.
 pub(super) fn relative(row: &RowChange) -> String {
     match (row.status, row.change.relative) {
         (Status::Gone, _) => "gone".into(),
-        (_, Some(part)) => format!("{} %", signed(part, 1)),
+        (Status::New, _) => "new".into(),
+        _ if row.base + row.new < TELLING => String::new(),
+        (_, Some(part)) => change_cell(part),
         (_, None) => "new".into(),
     }
 }
 
-/// Returns the rows that are printed though they are not marked: those of 5 % or more, and with too
-/// few runs to mark any, those of the largest impact.
-pub(super) fn is_listed(row: &RowChange, comparison: &Comparison) -> bool {
-    !row.marked && (row.mean_share() >= 0.05 || !comparison.has_enough_runs())
+/// Returns the interval of a row's change; empty if it has hardly any samples, or only one side has.
+pub(super) fn row_interval(row: &RowChange) -> String {
+    match row.base == 0.0 || row.new == 0.0 || row.base + row.new < TELLING {
+        true => String::new(),
+        false => interval(row.change.low, row.change.high),
+    }
 }
 
-/// Returns what callchains say of a row, after its names; empty if they say nothing.
-pub(super) fn cause(event: &ComparedEvent, row: usize) -> String {
+/// Returns the rows that are printed though they are not marked: those of 5 % or more; with too few
+/// runs to mark any, those that changed beyond how much runs are assumed to differ.
+pub(super) fn is_listed(row: &RowChange, comparison: &Comparison, options: &Options) -> bool {
+    let is_told = match comparison.has_enough_runs() {
+        true => row.mean_share() >= LARGE,
+        false => {
+            row.adjusted_p.is_some_and(|p| p < options.level)
+                && row.impact.abs() >= options.min_impact
+        }
+    };
+    is_told && !row.marked
+}
+
+/// Returns what is said of a row after its names: other names that it had, and what callchains tell.
+pub(super) fn cause(event: &ComparedEvent, row: &RowChange) -> String {
     let mut text = String::new();
+    let (status, row) = (row.status, row.row);
+    if let Some(joined) = event.causes.joined.get(&row) {
+        text.push_str(&format!("   {}", lineage(event, joined)));
+    } else if status == Status::Renamed
+        && let Some(was) = event.labels.names(row).first()
+    {
+        text.push_str(&format!("   was {was}"));
+    }
     if let Some(callees) = event.causes.because.get(&row) {
         let callees: Vec<String> = callees.iter().map(|callee| name(event, *callee)).collect();
         text.push_str(&format!("   because of {}", callees.join(", ")));
@@ -251,10 +331,10 @@ pub(super) fn cause(event: &ComparedEvent, row: usize) -> String {
             row if row == moved.to => ("from", moved.from),
             _ => continue,
         };
-        text.push_str(&format!("   moved? {word} {}", name(event, other)));
+        text.push_str(&format!("   time moved {word} {}?", name(event, other)));
         let together = moved.together.and_then(|together| together.change.relative);
         text.push_str(
-            &together.map_or_else(String::new, |both| format!(", both {}", change(both))),
+            &together.map_or_else(String::new, |both| format!(" {} together", change(both))),
         );
     }
     text

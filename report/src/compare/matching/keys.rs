@@ -14,10 +14,10 @@ pub(crate) fn module_key(module: &str) -> Cow<'_, str> {
     let numbers = dump.and_then(|numbers| numbers.split_once('-'));
     if map.is_some_and(is_number)
         || numbers.is_some_and(|(pid, number)| is_number(pid) && is_number(number))
-        || name == "[JIT]"
+        || name == JIT
         || name.starts_with("[JIT] tid ")
     {
-        return "[JIT]".into();
+        return JIT.into();
     }
     let kernel = ["vmlinux", "[kernel.kallsyms]", "[kernel.vmlinux]", "kallsyms", "[kernel]"];
     if kernel.contains(&name) || name.starts_with("vmlinux-") || name.starts_with("vmlinux.") {
@@ -53,6 +53,8 @@ pub(super) struct FunctionKey {
     pub numbers: Vec<u64>,
     /// The name as people know it, without the hashes of builds.
     pub shown: String,
+    /// The folders of the script that it is of, if a JIT made it, the last one first.
+    pub folders: Vec<String>,
 }
 
 /// Suffixes of the parts and copies that compilers and linkers make of a function.
@@ -90,8 +92,17 @@ fn without_clones(mut name: &str) -> &str {
     name
 }
 
-/// Returns the key of a function, given its name as its file spells it.
-pub(super) fn function_key(name: &str) -> FunctionKey {
+/// Returns what the names of a module have in common, as callchains show it in place of a function.
+pub(crate) fn module_text(module: &str) -> String {
+    let key = module_key(module);
+    if key.starts_with('[') { key.into_owned() } else { format!("[{key}]") }
+}
+
+/// Module of all code that JITs made.
+pub(crate) const JIT: &str = "[JIT]";
+
+/// Returns the key of a function of a file.
+pub(super) fn file_key(name: &str) -> FunctionKey {
     let plain = without_clones(name);
     let suffix = name.get(plain.len()..).unwrap_or_default();
     let whole = demangled_fully(plain.as_bytes());
@@ -100,12 +111,7 @@ pub(super) fn function_key(name: &str) -> FunctionKey {
     let without_tags = without_brackets(whole, is_rust);
     let shown = format!("{without_tags}{suffix}");
     let (text, numbers) = without_numbers(&without_tags);
-    FunctionKey { text, numbers, shown }
-}
-
-/// Returns what the names of a function have in common between builds, as text.
-pub(crate) fn function_text(name: &str) -> String {
-    function_key(name).text
+    FunctionKey { text, numbers, shown, folders: Vec::new() }
 }
 
 /// Removes the hash at the end of a Rust name.
@@ -248,8 +254,8 @@ mod tests {
             ),
             ("[kernel]", "[kernel]"),
         ] {
-            assert_eq!(function_key(name).text, key, "{name}");
-            assert!(function_key(name).numbers.is_empty(), "{name}");
+            assert_eq!(file_key(name).text, key, "{name}");
+            assert!(file_key(name).numbers.is_empty(), "{name}");
         }
     }
 
@@ -270,11 +276,11 @@ mod tests {
             ),
             ("_ZZN3app5parseEiENK3$_1clEi", "app::parse(int)::$_::operator()(int) const", Some(1)),
         ] {
-            let found = function_key(name);
+            let found = file_key(name);
             assert_eq!(found.text, key, "{name}");
             assert_eq!(found.numbers, Vec::from_iter(number), "{name}");
         }
-        assert_eq!(function_key("a#1").text, "a#1");
-        assert_eq!(function_key("a$_x").text, "a$_x");
+        assert_eq!(file_key("a#1").text, "a#1");
+        assert_eq!(file_key("a$_x").text, "a$_x");
     }
 }

@@ -4,14 +4,16 @@
 //!   name ─► module key        libz.so.1.3 ─► libz.so, [JIT] tid 7 ─► [JIT]
 //!        ─► function key      parse.isra.0.cold ─► parse, core[3f2a]::fmt ─► core::fmt
 //!                             numbers of closures apart: {closure#2} ─► {closure}, 2
+//!                             of JITs without tiers, folders, generated numbers (jit)
 //!
 //!   same keys ─► one function: its names stay rows if both sides have the same ones,
-//!                else they are one row
+//!                else they are one row; code of a JIT is always one row
 //!   left over ─► the function of another module, if it is the only one on both sides
 //! ```
 //!
-//! Nothing is guessed beyond that.
+//! Nothing is guessed beyond that; what else was renamed shows in times and callers.
 
+mod jit;
 mod keys;
 
 use std::borrow::Cow;
@@ -20,8 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use keys::{FunctionKey, function_key};
-pub(crate) use keys::{function_text, module_key};
+use jit::function_key;
+pub(crate) use jit::function_text;
+use keys::FunctionKey;
+pub(crate) use keys::{JIT, module_key, module_text};
 
 /// Name of a row, as one side has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,56 +62,98 @@ pub(crate) struct Matched {
     /// `true` if it stands for all addresses of a module without functions, which cannot be told
     /// apart between builds: `module+?`.
     pub is_unknown: bool,
+    /// `true` if it is a function whose module is not the same file on both sides, so that it may
+    /// have another name there.
+    pub is_rebuilt: bool,
 }
 
 /// Returns the rows of two sides, given their names without repetition: sorted by key, so that the
 /// order of names does not matter.
 pub(crate) fn matched(base: &[RowName<'_>], new: &[RowName<'_>]) -> Vec<Matched> {
-    let same_files = same_files(base, new);
-    let functions = function_keys(base, new);
+    let modules = ModuleKeys::of(base, new);
+    let functions = function_keys(base, new, &modules);
     let mut groups: BTreeMap<Group<'_>, [Vec<NamedEntry<'_>>; 2]> = BTreeMap::new();
     for (side, names) in [base, new].into_iter().enumerate() {
         for (number, name) in names.iter().enumerate() {
-            let (group, key) = keyed(name, &same_files, &functions);
+            let (group, key) = keyed(name, &modules, &functions);
             let sides = groups.entry(group).or_default();
-            let entry = NamedEntry { name: *name, number, numbers: key.numbers, shown: key.shown };
+            let FunctionKey { numbers, shown, folders, .. } = key;
+            let entry = NamedEntry { name: *name, number, numbers, shown, folders };
             sides.get_mut(side).into_iter().for_each(|entries| entries.push(entry.clone()));
         }
     }
     let mut rows: Vec<(Group<'_>, Matched)> = Vec::new();
     for (group, [base, new]) in groups {
-        for sides in closures_paired(base, new) {
-            rows.extend(rows_of(&group, sides).into_iter().map(|row| (group.clone(), row)));
+        let is_function = matches!(group.code, CodeKey::Function(_));
+        let is_rebuilt = is_function && !modules.same.contains(&group.module);
+        for sides in closures_paired(&group, base, new) {
+            let of_function = rows_of(&group, sides).into_iter();
+            rows.extend(of_function.map(|row| (group.clone(), Matched { is_rebuilt, ..row })));
         }
     }
     join_moved(rows)
 }
 
-/// Returns the keys of all functions. Demangling takes most of the time of matching, and most names are
-/// on both sides.
-fn function_keys<'n>(base: &[RowName<'n>], new: &[RowName<'n>]) -> FxHashMap<&'n str, FunctionKey> {
-    let names = base.iter().chain(new).filter_map(|name| match name.code {
-        CodeName::Function(function) => Some(function),
-        _ => None,
-    });
-    let distinct: FxHashSet<&str> = names.collect();
-    distinct.into_par_iter().map(|name| (name, function_key(name))).collect()
+/// Keys of modules by their names, and which are the same file on both sides.
+struct ModuleKeys<'n> {
+    of_names: FxHashMap<&'n str, Cow<'n, str>>,
+    same: BTreeSet<Cow<'n, str>>,
 }
 
-/// Returns the group of a name, and the key of its function.
+impl<'n> ModuleKeys<'n> {
+    fn of(base: &[RowName<'n>], new: &[RowName<'n>]) -> Self {
+        let distinct: FxHashSet<&str> = base.iter().chain(new).map(|name| name.module).collect();
+        let of_names = distinct.into_iter().map(|module| (module, module_key(module))).collect();
+        Self { same: same_files(base, new, &of_names), of_names }
+    }
+
+    fn key(&self, name: &RowName<'n>) -> Cow<'n, str> {
+        self.of_names.get(name.module).cloned().unwrap_or_default()
+    }
+}
+
+/// Returns the keys of all functions of files that differ. Demangling takes most of the time of matching,
+/// and most names are on both sides.
+fn function_keys<'n>(
+    base: &[RowName<'n>],
+    new: &[RowName<'n>],
+    modules: &ModuleKeys<'n>,
+) -> FunctionKeys<'n> {
+    let names = base.iter().chain(new).filter_map(|name| {
+        let CodeName::Function(function) = name.code else { return None };
+        let module = modules.key(name);
+        (!modules.same.contains(&module)).then(|| (module == JIT, function))
+    });
+    let distinct: FxHashSet<(bool, &str)> = names.collect();
+    let key = |(is_jit, name): (bool, &'n str)| {
+        ((is_jit, name), function_key(if is_jit { JIT } else { "" }, name))
+    };
+    distinct.into_par_iter().map(key).collect()
+}
+
+/// Keys by names, those of code that JITs made apart.
+type FunctionKeys<'n> = FxHashMap<(bool, &'n str), FunctionKey>;
+
+/// Returns the group of a name, and the key of its function. In one and the same file each function has
+/// its own name.
 fn keyed<'n>(
     name: &RowName<'n>,
-    same_files: &BTreeSet<Cow<'n, str>>,
-    functions: &FxHashMap<&'n str, FunctionKey>,
+    modules: &ModuleKeys<'n>,
+    functions: &FunctionKeys<'n>,
 ) -> (Group<'n>, FunctionKey) {
-    let module = module_key(name.module);
+    let module = modules.key(name);
+    let is_same = modules.same.contains(&module);
     let (code, key) = match name.code {
         CodeName::Any => (CodeKey::Any, FunctionKey::default()),
-        CodeName::Function(function) => {
-            let mut key = functions.get(function).cloned().unwrap_or_default();
-            (CodeKey::Function(std::mem::take(&mut key.text)), key)
+        CodeName::Function(function) if is_same => {
+            (CodeKey::Function(function.into()), FunctionKey::default())
         }
-        CodeName::Address(address) if same_files.contains(&module) => {
+        CodeName::Function(function) => {
+            let of_name = (module == JIT, function);
+            let mut key = functions.get(&of_name).cloned().unwrap_or_default();
+            (CodeKey::Function(std::mem::take(&mut key.text).into()), key)
+        }
+        CodeName::Address(address) if is_same => {
             (CodeKey::Address(address), FunctionKey::default())
         }
         CodeName::Address(_) => (CodeKey::Unknown, FunctionKey::default()),
@@ -119,14 +165,20 @@ fn keyed<'n>(
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group<'n> {
     module: Cow<'n, str>,
-    code: CodeKey,
+    code: CodeKey<'n>,
     rest: &'n str,
 }
 
+impl Group<'_> {
+    fn is_jit(&self) -> bool {
+        self.module == JIT
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum CodeKey {
+enum CodeKey<'n> {
     Any,
-    Function(String),
+    Function(Cow<'n, str>),
     Address(u64),
     Unknown,
 }
@@ -138,14 +190,20 @@ struct NamedEntry<'n> {
     number: usize,
     numbers: Vec<u64>,
     shown: String,
+    folders: Vec<String>,
 }
 
 /// Returns the modules that are the same file on both sides, so that their addresses mean the same.
-fn same_files<'n>(base: &[RowName<'n>], new: &[RowName<'n>]) -> BTreeSet<Cow<'n, str>> {
+fn same_files<'n>(
+    base: &[RowName<'n>],
+    new: &[RowName<'n>],
+    keys: &FxHashMap<&'n str, Cow<'n, str>>,
+) -> BTreeSet<Cow<'n, str>> {
     let mut files: BTreeMap<Cow<'_, str>, [BTreeSet<Option<&str>>; 2]> = BTreeMap::new();
     for (side, names) in [base, new].into_iter().enumerate() {
         for name in names {
-            let sides = files.entry(module_key(name.module)).or_default();
+            let Some(key) = keys.get(name.module) else { continue };
+            let sides = files.entry(key.clone()).or_default();
             sides.get_mut(side).into_iter().for_each(|files| _ = files.insert(name.identity));
         }
     }
@@ -160,7 +218,14 @@ type Sides<'n> = (Vec<NamedEntry<'n>>, Vec<NamedEntry<'n>>);
 
 /// Splits a group by the numbers of closures. Numbers move when a closure is added before others,
 /// so that those which only one side has are paired in order, if they are equally many.
-fn closures_paired<'n>(base: Vec<NamedEntry<'n>>, new: Vec<NamedEntry<'n>>) -> Vec<Sides<'n>> {
+///
+/// Lines and columns of scripts move with every line that is added, and by chance to where another
+/// function was: with JITs, equally many are always paired in order.
+fn closures_paired<'n>(
+    group: &Group<'n>,
+    base: Vec<NamedEntry<'n>>,
+    new: Vec<NamedEntry<'n>>,
+) -> Vec<Sides<'n>> {
     let [base_names, new_names] = [&base, &new].map(|entries| {
         entries.iter().map(|entry| entry.name.code).collect::<BTreeSet<CodeName<'n>>>()
     });
@@ -168,7 +233,9 @@ fn closures_paired<'n>(base: Vec<NamedEntry<'n>>, new: Vec<NamedEntry<'n>>) -> V
         .iter()
         .chain(&new)
         .filter(|entry| {
-            base_names.contains(&entry.name.code) && new_names.contains(&entry.name.code)
+            !group.is_jit()
+                && base_names.contains(&entry.name.code)
+                && new_names.contains(&entry.name.code)
         })
         .map(|entry| entry.numbers.clone())
         .collect();
@@ -194,6 +261,9 @@ fn closures_paired<'n>(base: Vec<NamedEntry<'n>>, new: Vec<NamedEntry<'n>>) -> V
 
 /// Returns the rows of a function: one for each name if both sides have the same names, else one.
 fn rows_of<'n>(group: &Group<'n>, (mut base, mut new): Sides<'n>) -> Vec<Matched> {
+    if group.is_jit() && group.code != CodeKey::Unknown {
+        return folders_paired((base, new), 0).into_iter().map(one_row).collect();
+    }
     // Two files of one name may have the same function: names come first.
     for side in [&mut base, &mut new] {
         side.sort_by(|a, b| (a.name.code, a).cmp(&(b.name.code, b)));
@@ -209,9 +279,43 @@ fn rows_of<'n>(group: &Group<'n>, (mut base, mut new): Sides<'n>) -> Vec<Matched
         };
         return base.iter().zip(&new).map(one).collect();
     }
+    vec![Matched { is_unknown, ..one_row((base, new)) }]
+}
+
+/// Returns the row of all of these names.
+fn one_row((base, new): Sides<'_>) -> Matched {
     let is_renamed = !base.is_empty() && !new.is_empty() && shown(&base) != shown(&new);
     let numbers = |entries: Vec<NamedEntry<'_>>| entries.iter().map(|entry| entry.number).collect();
-    vec![Matched { base: numbers(base), new: numbers(new), is_renamed, is_unknown }]
+    Matched { base: numbers(base), new: numbers(new), is_renamed, ..Matched::default() }
+}
+
+/// Splits the names of a script's function by folders, from the last one on, as far as both sides
+/// have them: a checkout is elsewhere, and `json/__init__.py` is not `csv/__init__.py`. `depth` is the
+/// number of folders that they have in common.
+fn folders_paired(sides: Sides<'_>, depth: usize) -> Vec<Sides<'_>> {
+    let (base, new) = sides;
+    let mut by_folder: BTreeMap<Option<String>, Sides<'_>> = BTreeMap::new();
+    for (side, entries) in [base, new].into_iter().enumerate() {
+        for entry in entries {
+            let folder = entry.folders.get(depth).cloned();
+            let (base, new) = by_folder.entry(folder).or_default();
+            if side == 0 { base } else { new }.push(entry);
+        }
+    }
+    let mut found = Vec::new();
+    let mut left: Sides<'_> = (Vec::new(), Vec::new());
+    for (folder, (base, new)) in by_folder {
+        if base.is_empty() || new.is_empty() || folder.is_none() {
+            left.0.extend(base);
+            left.1.extend(new);
+        } else {
+            found.extend(folders_paired((base, new), depth + 1));
+        }
+    }
+    if !left.0.is_empty() || !left.1.is_empty() {
+        found.push(left);
+    }
+    found
 }
 
 /// Returns the names as people know them.
@@ -222,7 +326,7 @@ fn shown<'e>(entries: &'e [NamedEntry<'_>]) -> BTreeSet<&'e str> {
 /// Joins functions that only one side has with those of another module, if there is exactly one on
 /// each side.
 fn join_moved(rows: Vec<(Group<'_>, Matched)>) -> Vec<Matched> {
-    let mut places: BTreeMap<(String, &str), [Vec<usize>; 2]> = BTreeMap::new();
+    let mut places: BTreeMap<(Cow<'_, str>, &str), [Vec<usize>; 2]> = BTreeMap::new();
     for (place, (group, row)) in rows.iter().enumerate() {
         if let CodeKey::Function(function) = &group.code
             && row.base.is_empty() != row.new.is_empty()
@@ -243,6 +347,7 @@ fn join_moved(rows: Vec<(Group<'_>, Matched)>) -> Vec<Matched> {
         if let Some(row) = rows.get_mut(base) {
             row.new = moved.new;
             row.is_renamed = true;
+            row.is_rebuilt |= moved.is_rebuilt;
         }
     }
     rows.retain(|row| !row.base.is_empty() || !row.new.is_empty());
@@ -250,149 +355,4 @@ fn join_moved(rows: Vec<(Group<'_>, Matched)>) -> Vec<Matched> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn functions<'n>(module: &'n str, names: &[&'n str]) -> Vec<RowName<'n>> {
-        let name = |name: &&'n str| RowName {
-            module,
-            identity: None,
-            code: CodeName::Function(name),
-            rest: "",
-        };
-        names.iter().map(name).collect()
-    }
-
-    /// Returns rows as texts: names of base, an arrow, names of new, and `!` if it is renamed.
-    fn rows(base: &[&str], new: &[&str]) -> Vec<String> {
-        let rows = matched(&functions("app", base), &functions("app", new));
-        let texts = rows.iter().map(|row| {
-            let list = |numbers: &[usize], names: &[&str]| {
-                numbers.iter().map(|at| names[*at]).collect::<Vec<_>>().join(" ")
-            };
-            let sign = if row.is_renamed { " !" } else { "" };
-            format!("{} > {}{sign}", list(&row.base, base), list(&row.new, new))
-        });
-        texts.collect()
-    }
-
-    #[test]
-    fn equal_names_stay_rows() {
-        let names = ["_ZN3app3eatEi", "_ZN3app3eatEd", "parse", "parse.cold"];
-        let found = rows(&names, &names);
-        let mut expected = names.map(|name| format!("{name} > {name}"));
-        expected[..2].reverse();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn parts_of_a_function_are_joined_if_the_sides_differ() {
-        assert_eq!(
-            rows(&["parse", "parse.cold"], &["parse.isra.0"]),
-            ["parse parse.cold > parse.isra.0 !"]
-        );
-        assert_eq!(rows(&["parse", "parse.cold"], &["parse"]), ["parse parse.cold > parse !"]);
-        assert_eq!(rows(&["parse"], &["other"]), [" > other", "parse > "]);
-    }
-
-    #[test]
-    fn a_hash_is_no_new_name() {
-        assert_eq!(
-            rows(&["_ZN1r5apply17h0f25a0978a5e98d7E"], &["_ZN1r5apply17hfc6e747b326f99b9E"]),
-            ["_ZN1r5apply17h0f25a0978a5e98d7E > _ZN1r5apply17hfc6e747b326f99b9E"]
-        );
-        // Two compilers give the crate two hashes.
-        let (old, new) =
-            ("_RNvNtCs3j7OyaTVhNh_1r5inner5parse", "_RNvNtCs6GmmlP4bgsG_1r5inner5parse");
-        assert_eq!(rows(&[old], &[new]), [format!("{old} > {new}")]);
-        // Instances that only hashes tell apart are one row.
-        assert_eq!(
-            rows(
-                &["_ZN1r5apply17h0f25a0978a5e98d7E", "_ZN1r5apply17h8f81fbb8f59ee6dbE"],
-                &["_ZN1r5apply17hfc6e747b326f99b9E"]
-            )
-            .len(),
-            1
-        );
-    }
-
-    #[test]
-    fn closures_are_paired_in_order_if_they_are_equally_many() {
-        let closure =
-            |number: &str, crates: &str| format!("_RNCNvNtCs{crates}_1r5inner5parse{number}B5_");
-        let [a0, a1, a2] = ["0", "s_0", "s0_0"].map(|number| closure(number, "3j7OyaTVhNh"));
-        let [b0, b1, b2] = ["0", "s_0", "s0_0"].map(|number| closure(number, "6GmmlP4bgsG"));
-        // One was added before them.
-        let found = rows(&[&a0, &a1], &[&b2, &b1]);
-        assert_eq!(found, [format!("{a0} > {b1} !"), format!("{a1} > {b2} !")]);
-        // One more: numbers stay.
-        let found = rows(&[&a0, &a1], &[&b0, &b1, &b2]);
-        assert_eq!(found, [format!("{a0} > {b0}"), format!("{a1} > {b1}"), format!(" > {b2}")]);
-        // Full names that both sides have are no question.
-        let found = rows(&[&a0, &a1], &[&a1, &a2]);
-        assert_eq!(found, [format!("{a0} > {a2} !"), format!("{a1} > {a1}")]);
-        // Lambdas keep their parameters.
-        let lambda = ["_ZZN3app5parseEiENKUliE_clEi", "_ZZN3app5parseEiENKUldE_clEd"];
-        assert_eq!(rows(&lambda[..1], &lambda[1..]).len(), 2);
-    }
-
-    #[test]
-    fn a_function_in_another_module_is_found_if_it_is_the_only_one() {
-        let (app, library) =
-            (functions("app", &["parse"]), functions("libapp.so.1", &["parse.cold"]));
-        let found = matched(&app, &library);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].is_renamed && found[0].base == [0] && found[0].new == [0]);
-        let mut two = library;
-        two.extend(functions("libother.so", &["parse"]));
-        assert_eq!(matched(&app, &two).len(), 3);
-        // A function that stayed did not move.
-        let mut both = functions("app", &["parse"]);
-        both.extend(functions("libapp.so", &["parse"]));
-        assert_eq!(matched(&app, &both).len(), 2);
-    }
-
-    #[test]
-    fn addresses_are_told_apart_in_the_same_file_only() {
-        let address = |identity, address| RowName {
-            module: "app",
-            identity,
-            code: CodeName::Address(address),
-            rest: "",
-        };
-        let base = [address(Some("id1"), 16), address(Some("id1"), 32)];
-        let same = matched(&base, &[address(Some("id1"), 32)]);
-        assert_eq!(same.len(), 2);
-        assert!(same.iter().all(|row| !row.is_unknown && !row.is_renamed));
-        for other in [Some("id2"), None] {
-            let found = matched(&base, &[address(other, 32), address(other, 48)]);
-            assert_eq!(found.len(), 1);
-            assert!(found[0].is_unknown && !found[0].is_renamed);
-            assert_eq!((found[0].base.len(), found[0].new.len()), (2, 2));
-        }
-        let unknown = matched(&[address(None, 16)], &[address(None, 16)]);
-        assert!(unknown[0].is_unknown, "{unknown:?}");
-    }
-
-    #[test]
-    fn rows_do_not_depend_on_the_order_of_names() {
-        let names = ["parse", "parse.cold", "_ZN3app3eatEi", "main", "f.isra.0"];
-        let mut turned = names;
-        turned.reverse();
-        let new = ["parse", "main", "f"];
-        assert_eq!(rows(&names, &new), rows(&turned, &new));
-    }
-
-    #[test]
-    fn other_cells_and_jits_are_kept_and_joined() {
-        let name = |module, rest| RowName { module, identity: None, code: CodeName::Any, rest };
-        let found =
-            matched(&[name("app", "comm 1"), name("app", "comm 2")], &[name("app", "comm 2")]);
-        assert_eq!(found.len(), 2);
-        let found = matched(
-            &[name("perf-1.map", ""), name("[JIT] tid 2", "")],
-            &[name("jitted-3-1.so", "")],
-        );
-        assert_eq!((found.len(), found[0].base.len()), (1, 2));
-    }
-}
+mod tests;

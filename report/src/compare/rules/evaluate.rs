@@ -72,7 +72,7 @@ pub(crate) enum RuleOutcome {
 }
 
 impl RuleOutcome {
-    fn fails(self, strict: bool) -> bool {
+    pub(crate) fn fails(self, strict: bool) -> bool {
         match self {
             Self::Violated | Self::Closed => true,
             Self::Open => strict,
@@ -108,6 +108,8 @@ pub(crate) enum Reason {
     NoCallchains,
     /// Changes beyond the limit are not significant, or would not have been.
     NotSignificant,
+    /// Large rows could have changed unseen.
+    Unseen,
 }
 
 impl fmt::Display for Reason {
@@ -120,6 +122,7 @@ impl fmt::Display for Reason {
             Self::NotSignificant => {
                 "not significant, and a change at the limit would not have been seen"
             }
+            Self::Unseen => "too few samples: large functions could have changed unseen",
         })
     }
 }
@@ -305,8 +308,8 @@ impl Judge<'_> {
             found
         };
         Some(match &rule.subject {
-            RuleSubject::Slower => values(rule, vec![Finding::of(None, count(true))]),
-            RuleSubject::Faster => values(rule, vec![Finding::of(None, count(false))]),
+            RuleSubject::Slower => counted(rule, main, count(true)),
+            RuleSubject::Faster => counted(rule, main, count(false)),
             RuleSubject::New => values(rule, shares(Status::New)),
             RuleSubject::Gone => values(rule, shares(Status::Gone)),
             RuleSubject::DeltaTotal if main.is_cut => closed(rule, Reason::CutRuns),
@@ -357,10 +360,10 @@ impl Judge<'_> {
                 let part = |relative: f64| relative * row.base_share;
                 (row.impact, change.low.map(part), change.high.map(part), part(row.resolution))
             }
-            // Of a new row's share, the part beyond what base may have had.
+            // Of a new row's time, the part beyond what base may have had.
             RuleSubject::Impact(..) => {
-                let low = change.low.map(|low| row.new_share * low / (1.0 + low));
-                (row.impact, low, None, row.new_share)
+                let low = change.low.map(|low| row.impact * low / (1.0 + low));
+                (row.impact, low, None, row.impact)
             }
             _ => {
                 let value = change.relative.unwrap_or(f64::INFINITY);
@@ -414,6 +417,17 @@ impl Judge<'_> {
 /// Judges a value that no row has.
 fn number(rule: &GateRule, value: f64) -> Judgement<'_> {
     values(rule, vec![Finding::of(None, value)])
+}
+
+/// Judges a number of rows that changed: those that could have changed unseen may break the rule.
+fn counted<'r>(rule: &'r GateRule, main: &Comparison, count: f64) -> Judgement<'r> {
+    let judgement = number(rule, count);
+    let most = count + to_float(main.unresolved.len());
+    let is_open = judgement.outcome == RuleOutcome::Holds && rule.relation.holds(most, rule.limit);
+    match is_open {
+        true => Judgement { outcome: RuleOutcome::Open, reason: Some(Reason::Unseen), ..judgement },
+        false => judgement,
+    }
 }
 
 /// Judges values that are what they are.

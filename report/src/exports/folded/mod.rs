@@ -50,6 +50,17 @@ pub(crate) struct FoldedSource<'p> {
     pub(crate) names: &'p ProfileNames,
     /// `true` if lines add up samples, not periods; those of tracepoints always do.
     pub(crate) by_samples: bool,
+    /// Makes other texts of frames; `None` for the usual ones.
+    pub(crate) text: Option<fn(FoldedName<'_>) -> String>,
+}
+
+/// Name of a frame, as a part of a line.
+#[derive(Clone, Copy)]
+pub(crate) enum FoldedName<'n> {
+    /// A module, of an address without a function.
+    Module(&'n str),
+    /// A function, by its usual text, and the path of its module.
+    Function { module: &'n str, text: &'n str },
 }
 
 /// A line for each distinct callchain of each event: the number of the event, the line, its sum.
@@ -73,7 +84,7 @@ pub(crate) fn folded_stacks(source: FoldedSource<'_>) -> Vec<FoldedStack> {
 
 fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()> {
     let by_samples = query.numbers().any(|number| number == Number::Samples);
-    let source = FoldedSource { profile, query, names: &profile.names, by_samples };
+    let source = FoldedSource { profile, query, names: &profile.names, by_samples, text: None };
     let folded = Folding(source).lines();
     let is_alone = profile.events().iter().filter(|event| event.total.samples > 0).count() < 2;
     let root =
@@ -213,7 +224,7 @@ impl Folding<'_> {
 
     /// Returns what precedes the frames, by row.
     fn roots(self, lines: &mut FoldedLines) -> FxHashMap<RowId, Root> {
-        let FoldedSource { profile, query, names, by_samples } = self.0;
+        let FoldedSource { profile, query, names, by_samples, .. } = self.0;
         let (texts, mut roots) = (RowTexts::new(profile, query, names), FxHashMap::default());
         let first_is_comm = query.columns.first().is_some_and(|first| first.key == SortKey::Comm);
         for (id, row) in &profile.calls.rows {
@@ -253,15 +264,25 @@ impl Folding<'_> {
                     return Some("[unknown]".into());
                 };
                 let name = module.long_name.rsplit('/').next().unwrap_or(&module.long_name);
-                Some(format!("[{}]", name.replace(';', ":")))
+                let name = name.replace(';', ":");
+                Some(match self.0.text {
+                    Some(text) => text(FoldedName::Module(&name)),
+                    None => format!("[{name}]"),
+                })
             }
-            FrameCode::Function { function: id, .. } => match names.disambiguated(id) {
-                Some(name) => Some(name.replace(';', ":")),
-                None if self.0.query.symbol_sources.demangle == Demangle::Full => {
-                    Some(names.spelled(id).replace(';', ":"))
-                }
-                None => function(names.spelled(id)),
-            },
+            FrameCode::Function { function: id, .. } => {
+                let usual = match names.disambiguated(id) {
+                    Some(name) => Some(name.replace(';', ":")),
+                    None if self.0.query.symbol_sources.demangle == Demangle::Full => {
+                        Some(names.spelled(id).replace(';', ":"))
+                    }
+                    None => function(names.spelled(id)),
+                };
+                let Some(text) = self.0.text else { return usual };
+                let module = frame.module.and_then(|module| names.module(module));
+                let module = module.map_or("", |module| &module.long_name);
+                Some(text(FoldedName::Function { module, text: &usual? }))
+            }
         }
     }
 }

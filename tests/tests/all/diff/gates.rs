@@ -117,6 +117,41 @@ fn all_violations_are_listed_then_every_rule() {
 }
 
 #[test]
+fn what_could_have_changed_unseen_is_open() {
+    // Twice the work, recorded apart: too few samples to call any single function slower.
+    let sides = Sides::write(3, 3, |side, number| {
+        // Runs differ by a third.
+        let run = [9, 14, 20][number];
+        let twice = UNCHANGED.map(|(size, _)| (size * run / 200, 2.2));
+        let start = number as f64 * 2.0 + side as f64 * 600.0;
+        Recording::at(start).samples(&scattered(&twice, side, number))
+    });
+    let outcome = sides.diff(&["--fail-if", "slower > 0", "--strict"]).expect(3);
+    assert!(outcome.stderr.contains("open: slower > 0: too few samples"), "{}", outcome.stderr);
+    let outcome = sides.diff(&["--fail-if", "slower > 0"]).expect(0);
+    assert!(outcome.stderr.contains("open: slower > 0: "), "{}", outcome.stderr);
+    // More functions than could have changed are no question.
+    sides.diff(&["--fail-if", "slower > 20", "--strict"]).expect(0);
+}
+
+#[test]
+fn ci_reads_the_rules_of_a_report() {
+    let sides = changed();
+    let rules = ["--fail-if", "runs < 9", "--fail-if", "samples < 10"];
+    let github = sides.report(&[&["--format", "github"][..], &rules].concat()).expect(3);
+    let text = github.text();
+    assert!(text.starts_with("::error title=runs < 9::violated: runs < 9"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let junit = sides.report(&[&["--format", "junit"][..], &rules].concat()).expect(3);
+    let text = junit.text();
+    assert!(text.contains(r#"<testsuite name="rep" tests="3" failures="1">"#), "{text}");
+    for format in ["github", "junit"] {
+        let outcome = sides.report(&["--format", format]).expect(2);
+        assert!(outcome.stderr.contains("give some (--fail-if, --rules)"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_file_has_rules_with_reasons() {
     let sides = changed();
     let path = sides.dir.path().join("rules.toml");

@@ -1,4 +1,5 @@
 //! Tests that record.
 
 mod builds;
+mod moves;
 mod recorded;

@@ -1,0 +1,48 @@
+//! Arguments that say what is counted.
+
+use clap::Args;
+
+use crate::query::Mode;
+
+/// Options of what is counted in place of samples.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "What is counted")]
+pub(crate) struct ModeArgs {
+    /// Count every entry of the samples' branch stacks, each with period 1
+    #[arg(short, long, conflicts_with = "mem_mode")]
+    branch_stack: bool,
+
+    /// Report memory accesses; the period is the sample's weight, which for loads is usually the
+    /// latency
+    #[arg(long)]
+    mem_mode: bool,
+
+    /// Show where threads waited, and how long (files of rec --off-cpu)
+    ///
+    /// The event `off-cpu` has the nanoseconds that threads were off CPUs, by the code in which
+    /// they stopped
+    #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
+    off_cpu: bool,
+
+    /// Show where threads waited and where they ran (files of rec --off-cpu)
+    ///
+    /// The event `wall` has the nanoseconds of threads off CPUs (as --off-cpu) and on CPUs
+    /// (computed from the CPU samples)
+    #[arg(long, conflicts_with_all = OF_EVENTS)]
+    wall: bool,
+}
+
+/// Options that concern the file's own events.
+const OF_EVENTS: [&str; 3] = ["branch_stack", "mem_mode", "events"];
+
+impl ModeArgs {
+    pub(crate) fn mode(&self) -> Mode {
+        match (self.branch_stack, self.mem_mode) {
+            (true, _) => Mode::Branches,
+            (_, true) => Mode::Memory,
+            _ if self.off_cpu => Mode::OffCpu,
+            _ if self.wall => Mode::Wall,
+            _ => Mode::Samples,
+        }
+    }
+}
