@@ -25,7 +25,13 @@ const path = (name) => join(folder, name + ".html");
 before(async () => {
   if (skip) return;
   writeFileSync(path("program"), pageOfModel(MODEL));
-  writeFileSync(path("diff"), pageOfModel(program(4000, { sides: 2 })));
+  const two = program(4000, { sides: 2 });
+  const hot = { name: "rustc::spike::hot", module: "rustc" };
+  const verdict = {
+    event: two.events[0].name, word: "CHANGED", lines: ["1 of 9 functions slower. Total +4.2 % [+1.0, +7.5]."],
+    changes: [{ frame: hot, change: 6, text: "new" }],
+  };
+  writeFileSync(path("diff"), pageOfModel({ ...two, verdicts: [verdict] }));
   writeFileSync(path("hostile"), pageOfModel(hostile()));
   writeFileSync(path("deep"), pageOfModel(deep(100_000)));
   browser = await launch();
@@ -309,12 +315,15 @@ paged("two recordings are compared from the start, and change sides", "diff", {}
   const totals = await totalsOf(page);
   assert.ok((totals.otherSamples ?? 0) > 0);
   assert.match(await text(page, "#facts"), /app\.data against base\.data/);
-  assert.match(await text(page, "#panel"), /Changed most against base\.data/);
+  assert.match(await text(page, "#verdict"), /^CHANGED.*Total \+4\.2 %/);
+  assert.match(await text(page, "#panel"), /Changed against base\.data.*rustc::spike::hot.*new/s);
+  assert.equal(await page.locator("text=Per second").count(), 0);
   await page.click("text=Show base.data instead");
   await settle(page);
   const swapped = await totalsOf(page);
   assert.deepEqual([swapped.samples, swapped.otherSamples], [totals.otherSamples, totals.samples]);
-  assert.match(await text(page, "#panel"), /Only in app\.data.*rustc::spike::hot/s);
+  assert.match(await text(page, "#panel"), /Changed against app\.data.*rustc::spike::hot/s);
+  assert.equal(await page.locator("#panel .less").count(), 1);
 });
 
 paged("the address opens the same view again", "program", {

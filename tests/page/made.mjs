@@ -51,6 +51,8 @@ const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
  * @property {number} [steps]
  * @property {Record<string, unknown>} [meta] Overrides.
  * @property {{frame: MadeFrame, event: number, rows: object[]}[]} [code]
+ * @property {{event: string, word: string, lines: string[],
+ *   changes: {frame: MadeFrame, change: number, text: string}[]}[]} [verdicts]
  */
 
 /**
@@ -257,6 +259,10 @@ export function columnsOf(made) {
     modules: modules.map((name) => ({ name, path: `/usr/bin/${name}` })),
     nodes, names: sorted.length, commands: commands.length, threads: threads.length,
     events: eventsMeta, warnings: [], broken: [], remedies: [], cut: null, views: [], tool: "rep 0.0.0",
+    verdicts: (made.verdicts ?? []).map((verdict) => ({
+      ...verdict,
+      changes: verdict.changes.map((one) => ({ ...one, frame: number.get(keyOfFrame(one.frame)) })),
+    })),
     ...made.meta,
   };
   columns.set("meta", utf8.encode(JSON.stringify(meta)));

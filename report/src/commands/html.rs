@@ -1,22 +1,26 @@
 //! `rep html`: one page that shows a recording, or compares two, and needs nothing else.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Parser;
+use rustc_hash::FxHashMap;
 
 use super::page_code::{hottest, page_code};
 use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
+use crate::analyses::diff::{self, EventVerdict, MarkedChange};
 use crate::count::metrics::share;
 use crate::engine::facts::RecordingFacts;
 use crate::picture::page::{
-    PageBroken, PageFacts, PageView, PageWarning, SideFacts, SideFile, write,
+    PageBroken, PageChange, PageFacts, PageVerdict, PageView, PageWarning, SideFacts, SideFile,
+    write,
 };
 use crate::picture::{FrameKind, Picture, PictureBuilder};
 use crate::profile::recording::quoted;
 use crate::profile::user_stacks::BrokenStacks;
-use crate::query::{Source, Warning};
+use crate::query::{Mode, Query, Source, Warning};
 use crate::terminal::when::date;
 
 /// Write a page that shows a recording in any browser: flame graph, functions, callers, timeline
@@ -54,6 +58,9 @@ pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<W
     let mut facts = asked.facts(&sides, &picture);
     let (code, reasons) = page_code(hottest(&asked.picture.query)?, &picture);
     facts.code = code;
+    if let [new, _] = sides.as_slice() {
+        facts.verdicts = asked.verdicts(new, &picture);
+    }
     facts.remedies.extend(reasons);
     if asked.no_host {
         for module in &mut picture.modules {
@@ -80,6 +87,7 @@ impl HtmlQuery {
             broken: sides.iter().flat_map(broken).collect(),
             remedies: sides.iter().flat_map(|side| side.profile.hints.clone()).collect(),
             views: self.views(),
+            verdicts: Vec::new(),
             code: Vec::new(),
             sides: of_sides,
         }
@@ -128,6 +136,28 @@ impl HtmlQuery {
         }
     }
 
+    /// Returns what `rep diff` says of both sides, for each of the picture's events.
+    fn verdicts(&self, new: &PictureSide, picture: &Picture) -> Vec<PageVerdict> {
+        let has_chains = new.profile.calls.samples.iter().any(|sample| sample.callers != 0);
+        let mut frames: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+        for (number, frame) in picture.frames.iter().enumerate() {
+            let module = (frame.module as usize).checked_sub(1);
+            let module = module.and_then(|module| picture.modules.get(module));
+            frames.insert((module.map_or("", |module| &module.name), &frame.name), number);
+        }
+        let is_shown = |mode: &Mode| {
+            mode.event().is_none_or(|name| picture.events.iter().any(|event| event.name == name))
+        };
+        let mut all = Vec::new();
+        for mode in [Mode::Samples, Mode::OffCpu, Mode::Wall].into_iter().filter(is_shown) {
+            let PictureQuery { query, base } = &self.picture;
+            let query = Query { mode, ..query.clone() };
+            let verdicts = diff::verdicts(&query, base, &query.sources, has_chains);
+            all.extend(verdicts.into_iter().map(|verdict| of_page(verdict, &frames)));
+        }
+        all
+    }
+
     /// Returns command lines that show more of the same.
     fn views(&self) -> Vec<PageView> {
         let files = |sources: &[Source]| {
@@ -164,6 +194,19 @@ impl HtmlQuery {
         }
         views
     }
+}
+
+/// Returns a verdict with the page's numbers of frames, given those by modules and names.
+fn of_page(verdict: EventVerdict, frames: &FxHashMap<(&str, &str), usize>) -> PageVerdict {
+    let EventVerdict { event, word, lines, changes } = verdict;
+    let changes = changes.into_iter().flat_map(|MarkedChange { names, change, text }| {
+        let numbers: BTreeSet<usize> = names
+            .iter()
+            .filter_map(|(module, name)| frames.get(&(module.as_str(), name.as_str())).copied())
+            .collect();
+        numbers.into_iter().map(move |frame| PageChange { frame, change, text: text.clone() })
+    });
+    PageVerdict { event, word, lines, changes: changes.collect() }
 }
 
 /// Returns the programs of a side whose stacks are broken.

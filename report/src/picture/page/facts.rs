@@ -17,6 +17,7 @@ pub(crate) struct PageFacts {
     pub(crate) broken: Vec<PageBroken>,
     pub(crate) remedies: Vec<String>,
     pub(crate) views: Vec<PageView>,
+    pub(crate) verdicts: Vec<PageVerdict>,
     pub(crate) code: Vec<PageCode>,
 }
 
@@ -91,6 +92,27 @@ pub(crate) struct PageBroken {
     pub(crate) remedy: String,
 }
 
+/// What a comparison of both sides says of an event.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageVerdict {
+    /// Name of the event; empty for all.
+    pub(crate) event: String,
+    pub(crate) word: &'static str,
+    pub(crate) lines: Vec<String>,
+    /// Functions that changed, largest impact first.
+    pub(crate) changes: Vec<PageChange>,
+}
+
+/// A function that changed.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageChange {
+    /// Number in [`Picture::frames`].
+    pub(crate) frame: usize,
+    /// Binary logarithm of the ratio of the first side to the second.
+    pub(crate) change: f64,
+    pub(crate) text: String,
+}
+
 /// A command line that shows more.
 #[derive(Debug, Serialize)]
 pub(crate) struct PageView {
@@ -117,6 +139,7 @@ pub(super) struct PageMeta<'p> {
     remedies: &'p [String],
     cut: Option<CutStacks>,
     views: &'p [PageView],
+    verdicts: &'p [PageVerdict],
     tool: &'static str,
 }
 
@@ -205,6 +228,7 @@ impl<'p> PageMeta<'p> {
             remedies: &facts.remedies,
             cut,
             views: &facts.views,
+            verdicts: &facts.verdicts,
             tool: concat!("rep ", env!("CARGO_PKG_VERSION")),
         }
     }

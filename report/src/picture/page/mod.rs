@@ -22,7 +22,8 @@ use sha2::{Digest as _, Sha256};
 use self::columns::{PackedColumn, PageColumn, packed};
 use self::facts::PageMeta;
 pub(crate) use self::facts::{
-    PageBroken, PageCode, PageFacts, PageInstruction, PageView, PageWarning, SideFacts, SideFile,
+    PageBroken, PageChange, PageCode, PageFacts, PageInstruction, PageVerdict, PageView,
+    PageWarning, SideFacts, SideFile,
 };
 use self::fit::{Fitted, fitted};
 use super::Picture;

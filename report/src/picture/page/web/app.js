@@ -9,7 +9,7 @@ import { Timeline } from "./timeline.js";
 import { Table } from "./table.js";
 import { Panel } from "./panel.js";
 import { fillRecording } from "./recording.js";
-import { fillControls, fillFilters, fillHeader, fillLegend, fillSearch } from "./bar.js";
+import { fillControls, fillFilters, fillHeader, fillLegend, fillSearch, fillVerdict } from "./bar.js";
 import { boxLines, origin, showTip } from "./tip.js";
 import { pathOf } from "./layout.js";
 import { Address } from "./address.js";
@@ -149,6 +149,7 @@ export class App {
     if (needs.series) timeline.refresh();
     else if (needs.overlay) timeline.refreshOverlay();
     fillHeader(view);
+    fillVerdict(view);
     fillSearch(view);
     fillControls(view, timeline);
     fillFilters(this);

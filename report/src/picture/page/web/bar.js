@@ -37,6 +37,22 @@ export function fillHeader(view) {
 }
 
 /**
+ * Fills the verdict of a comparison of two recordings.
+ * @param {View} view
+ */
+export function fillVerdict(view) {
+  const host = byId("verdict");
+  const { verdict } = view;
+  host.hidden = verdict === null;
+  if (verdict === null) return;
+  const lines = verdict.lines.map((line) => el("p", {}, clean(line, 2000)));
+  if (view.state.filters.length > 0) {
+    lines.push(el("p.note", {}, "This is of the whole recordings: no part of them is judged."));
+  }
+  host.replaceChildren(el("strong", {}, clean(verdict.word, 40)), ...lines);
+}
+
+/**
  * Fills the bar of warnings.
  * @param {View} view
  * @param {() => void} onMore
@@ -125,7 +141,7 @@ export function fillFilters(app) {
   if (view.hasTwo) {
     parts.push(button("button.small", `Show ${view.otherName} instead`, () => app.swapSides()));
   }
-  if (view.b !== null) {
+  if (view.b !== null && !view.hasTwo) {
     const rate = () => app.change((s) => (s.perSecond = !s.perSecond), {});
     parts.push(button("button.small", "Per second", rate, {
       "aria-pressed": String(state.perSecond), title: "Compare amounts per second, not shares",
@@ -144,7 +160,8 @@ export function fillLegend(view, palette) {
   const host = byId("legend");
   if (view.b !== null && view.matches === 0) {
     host.replaceChildren("less ", ...[0, 4, 8, 12, 16].map((step) => swatch(css(palette.change[step]))),
-      ` more than in ${view.otherName}; grey: no more than chance`);
+      ` more than in ${view.otherName}; grey: ` +
+        (view.hasTwo ? "no change that rep diff marks" : "no more than chance"));
     return;
   }
   /** @type {Map<string, {weight: number, fill: number}>} */

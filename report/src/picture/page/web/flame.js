@@ -174,7 +174,7 @@ export class Flame {
     }
     if (view.b !== null && this.merge !== null) {
       if (box === null) return palette.change[8];
-      const { step } = view.compareFigures(
+      const { step } = view.compareFigures(frame,
         this.merge.figures(box, view.a), this.merge.figures(box, view.b));
       return palette.change[step];
     }

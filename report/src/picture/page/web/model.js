@@ -53,7 +53,23 @@ import { Column, DamagedPage, textsOf } from "./decode.js";
  * @property {string[]} remedies
  * @property {{least: number, samples: number} | null} cut
  * @property {{what: string, line: string}[]} views
+ * @property {Verdict[]} verdicts Of two sides, by event: what `rep diff` says.
  * @property {string} tool
+ */
+
+/**
+ * @typedef {object} Verdict
+ * @property {string} event
+ * @property {string} word
+ * @property {string[]} lines
+ * @property {FrameChange[]} changes Of marked functions, largest first.
+ */
+
+/**
+ * @typedef {object} FrameChange
+ * @property {number} frame
+ * @property {number} change log2 of the ratio of side 0 to side 1.
+ * @property {string} text The change with its interval.
  */
 
 /**

@@ -105,9 +105,27 @@ export class Panel {
     return unit === "ns" ? "time" : unit;
   }
 
+  /** What `rep diff` marks between two recordings. */
+  markedChanges() {
+    const { view } = this;
+    const parts = [el("h2", {}, `Changed against ${view.otherName}`)];
+    const changes = view.verdict?.changes ?? [];
+    const most = Math.max(...changes.map((one) => Math.abs(one.change)), 1);
+    for (const { frame, change, text } of changes.slice(0, HOTTEST)) {
+      const row = this.row(view.name(frame), text, Math.abs(change) / most, frame);
+      row.classList.add(change * (view.state.side === 0 ? 1 : -1) > 0 ? "more" : "less");
+      parts.push(row);
+    }
+    if (changes.length === 0) {
+      parts.push(el("p.note", {}, "No single function: the verdict above says what would have been seen."));
+    }
+    return parts;
+  }
+
   /** What changed most, and what is only in the rest. */
   changes() {
     const { view } = this;
+    if (view.hasTwo) return this.markedChanges();
     const { sums, otherSums } = view;
     if (otherSums === null) return [];
     /** @type {{frame: number, size: number, isGone: boolean}[]} */

@@ -118,8 +118,9 @@ export class Table {
       : new Float64Array(sums.total.length);
     if (by === "change") {
       for (const frame of order) {
-        const { a, b } = view.functionChange(frame);
-        keys[frame] = Math.abs(a - b);
+        const { a, b, change } = view.functionChange(frame);
+        // What did not change by more than chance comes last.
+        keys[frame] = Math.abs(a - b) * (change === 0 ? 1e-9 : 1);
       }
     }
     order.sort((a, b) => keys[b] - keys[a] || a - b);
@@ -247,7 +248,7 @@ export class Table {
  */
 export function changeText(view, frame) {
   const { a, b, change } = view.functionChange(frame);
-  const difference = view.state.perSecond ? view.shareText(Math.abs(a - b))
+  const difference = view.isPerSecond ? view.shareText(Math.abs(a - b))
     : digits(Math.abs(a - b) * 100);
   if (change === 0) return { text: `±\u00a0${difference}`, tone: "chance" };
   if (change > 0) return { text: `▲\u00a0${difference}`, tone: "more" };

@@ -50,8 +50,9 @@ export function boxLines(view, box, merge) {
   const name = view.name(box.frame, SHOWN.tip);
   const lines = [name, origin(view, box.frame), figuresText(view, figures)];
   if (view.b !== null) {
-    const { a, b, change } = view.compareFigures(figures, merge.figures(box, view.b));
-    const mark = change === 0 ? "no more than chance" : change > 0 ? "▲ more" : "▼ less";
+    const { a, b, change } = view.compareFigures(box.frame, figures, merge.figures(box, view.b));
+    const none = view.hasTwo ? "no change that rep diff marks" : "no more than chance";
+    const mark = change === 0 ? none : change > 0 ? "▲ more" : "▼ less";
     lines.push(`${view.shareText(a)}, in ${view.otherName} ${view.shareText(b)}: ${mark}`);
   }
   return lines.filter((line) => line !== "");

@@ -14,6 +14,7 @@ import { Finder } from "./finder.js";
 /** @typedef {import("./model.js").Recording} Recording */
 /** @typedef {import("./model.js").EventData} EventData */
 /** @typedef {import("./model.js").Tree} Tree */
+/** @typedef {import("./model.js").FrameChange} FrameChange */
 /** @typedef {import("./group.js").GroupKind} GroupKind */
 /** @typedef {import("./group.js").Groups} Groups */
 /** @typedef {import("./state.js").State} State */
@@ -76,6 +77,8 @@ export class View {
     this.sums = new FunctionSums(recording.meta.names);
     /** @type {FunctionSums | null} */
     this.otherSums = null;
+    /** Marked changes of the event by frame. @type {{event: number, of: Map<number, FrameChange>} | null} */
+    this.marked = null;
     this.search();
     this.refresh();
   }
@@ -98,6 +101,27 @@ export class View {
   /** Whether there are two recordings. */
   get hasTwo() {
     return this.recording.meta.sides.length > 1;
+  }
+
+  /** What `rep diff` says of two recordings; null without a second one. */
+  get verdict() {
+    const { verdicts } = this.recording.meta;
+    const of = (/** @type {string} */ event) => verdicts.find((one) => one.event === event);
+    return of(this.event.meta.name) ?? of("") ?? null;
+  }
+
+  /**
+   * Returns the marked change of a frame: of whole recordings, so that there is none under filters.
+   * @param {number} frame
+   * @returns {FrameChange | null}
+   */
+  markedChange(frame) {
+    if (this.state.filters.length > 0) return null;
+    if (this.marked?.event !== this.event.index) {
+      const changes = this.verdict?.changes ?? [];
+      this.marked = { event: this.event.index, of: new Map(changes.map((one) => [one.frame, one])) };
+    }
+    return this.marked.of.get(frame) ?? null;
   }
 
   /**
@@ -384,19 +408,26 @@ export class View {
     return { shown, other };
   }
 
+  /** Whether amounts a second are compared: of one recording with itself. */
+  get isPerSecond() {
+    return this.state.perSecond && !this.hasTwo;
+  }
+
   /**
    * Returns the shares of a function, or of a box's figures, in what is shown and in the rest: of
-   * all, or of the time that passed.
+   * all, or of the time that passed. What changed between two recordings `rep diff` says.
+   * @param {number} frame
    * @param {{weight: number, samples: number}} a
    * @param {{weight: number, samples: number}} b
    */
-  compareFigures(a, b) {
-    const rate = this.state.perSecond;
+  compareFigures(frame, a, b) {
+    const rate = this.isPerSecond;
     const { shown, other } = this.lengths();
     const { unit } = this.event;
     const allA = rate ? shown / unit : this.a.all;
     const allB = rate ? other / unit : this.b?.all ?? 0;
-    const change = changeOf(
+    const sign = this.state.side === 0 ? 1 : -1;
+    const change = this.hasTwo ? sign * (this.markedChange(frame)?.change ?? 0) : changeOf(
       { ...a, all: allA, allSamples: this.a.allSamples },
       { ...b, all: allB, allSamples: this.b?.allSamples ?? 0 });
     return {
@@ -413,7 +444,7 @@ export class View {
    */
   functionChange(frame) {
     const { sums, otherSums } = this;
-    return this.compareFigures(
+    return this.compareFigures(frame,
       { weight: sums.total[frame], samples: sums.samples[frame] },
       { weight: otherSums?.total[frame] ?? 0, samples: otherSums?.samples[frame] ?? 0 });
   }
@@ -423,7 +454,7 @@ export class View {
    * @param {number} share
    */
   shareText(share) {
-    if (!this.state.perSecond) return percent(share);
+    if (!this.isPerSecond) return percent(share);
     if (this.event.meta.unit === "ns") return duration(share * 1e9) + "/s";
     return amount(share * 1e9, this.event.meta.unit) + "/s";
   }
