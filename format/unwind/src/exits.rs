@@ -11,7 +11,7 @@
 //! This is exact where code is as compilers write it. It is not behind calls that never return, so
 //! an exit behind a call has to be confirmed.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::effect::{Effect, Kept, Next, Step};
 use super::machine::{Machine, Registers};
@@ -125,7 +125,7 @@ fn follow(
         Machine::Aarch64 => arm::step,
         Machine::X86 => return,
     };
-    let mut visited = FxHashSet::default();
+    let mut visited = FxHashSet::with_capacity_and_hasher(MOST_STEPS, FxBuildHasher);
     let mut paths = vec![Path::new(start)];
     while let Some(mut path) = paths.pop() {
         while visited.len() < steps && visited.insert(path.at) {

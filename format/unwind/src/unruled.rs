@@ -16,7 +16,7 @@ use super::memory::{Missing, Readable};
 use super::walk::{Code, Current, LINK_REGISTER, Place, Stop, Unreadable, Unwinder};
 
 /// Number of places whose exits are kept.
-const MOST_KEPT: usize = 1 << 13;
+const MOST_KEPT: usize = 1 << 15;
 
 impl Unwinder {
     /// Returns the caller's frame where there is no rule.

@@ -37,7 +37,7 @@ pub trait Code {
     fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize;
 
     /// Returns what tells code apart that is in the same place: of processes, of moments.
-    fn version(&self) -> u64 {
+    fn version(&mut self) -> u64 {
         0
     }
 }

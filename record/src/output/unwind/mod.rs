@@ -18,6 +18,7 @@
 //! known yet, it keeps the copied stack as well, for the reader of the file to unwind.
 
 mod chains;
+mod code;
 mod modules;
 mod rewrite;
 mod space;

@@ -1,7 +1,5 @@
 //! Samples with copied stacks, rewritten as samples with callchains.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use recrep_format::abi::{RegsAbi, RegsArch, context};
@@ -12,21 +10,14 @@ use recrep_format::record::{Body, RawRecord, Record, Regs, Sample, SampleFields,
 use recrep_unwind::{
     Cause, Code, End, Frame, Machine, Memory, Place, Registers, Rules, Unreadable, Unwinder,
 };
-use rustc_hash::FxHashMap;
 
 use super::chains::{Chains, MOST_FRAMES};
+use super::code::CodeCache;
 use super::modules::{self, Mapping, Module, SharedModules};
 use super::space::Space;
 use super::spaces::SpaceCache;
 use super::{Unwinding, UnwoundEvent};
 use crate::output::layouts::event_id;
-
-/// Number of pieces of code that are remembered.
-const MOST_CODE: usize = 4096;
-/// Size of a piece: pages consist of whole ones.
-const PIECE: usize = 256;
-/// Log2 of the nanoseconds after which code is read again, as JITs may have replaced it.
-const CODE_LASTS: u32 = 30;
 
 /// Rewrites the records of a thread that writes.
 pub(crate) struct Rewriter {
@@ -293,19 +284,7 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 #[derive(Default)]
 struct Cache {
     modules: Vec<ModuleLookup>,
-    /// Pieces of code by process and address.
-    code: FxHashMap<(u32, u64), CodePiece>,
-    /// The memory of the last process that was asked for.
-    memory: Option<(u32, Option<File>)>,
-}
-
-/// A piece of a process's code.
-#[derive(Clone, Copy)]
-struct CodePiece {
-    /// The version that it was read for.
-    version: u64,
-    /// `None` if it cannot be read.
-    bytes: Option<[u8; PIECE]>,
+    code: CodeCache,
 }
 
 #[derive(Clone, Default)]
@@ -348,50 +327,6 @@ impl ProcessCode<'_> {
             _ => None,
         }
     }
-
-    /// Copies code of the process, and returns the number of bytes that are known.
-    fn copy_code(&mut self, address: u64, to: &mut [u8]) -> usize {
-        let mut copied = 0;
-        while let Some(to) = to.get_mut(copied..).filter(|to| !to.is_empty()) {
-            let at = address.wrapping_add(copied as u64);
-            let offset = usize::try_from(at % PIECE as u64).unwrap_or_default();
-            let Some(piece) = self.piece(at - offset as u64) else { break };
-            let known = piece.get(offset..).unwrap_or_default();
-            let length = known.len().min(to.len());
-            for (to, byte) in to.iter_mut().zip(known) {
-                *to = *byte;
-            }
-            copied += length;
-        }
-        copied
-    }
-
-    /// Returns the piece of code at an address, which is read if it was not lately.
-    fn piece(&mut self, address: u64) -> Option<[u8; PIECE]> {
-        let (key, version) = ((self.pid, address), self.version());
-        let known = self.cache.code.get(&key).copied();
-        if let Some(piece) = known.filter(|piece| piece.version == version) {
-            return piece.bytes;
-        }
-        // A process that has ended has the code that it had.
-        let bytes = self.read_piece(address).or(known.and_then(|piece| piece.bytes));
-        if self.cache.code.len() >= MOST_CODE {
-            self.cache.code.clear();
-        }
-        self.cache.code.insert(key, CodePiece { version, bytes });
-        bytes
-    }
-
-    fn read_piece(&mut self, address: u64) -> Option<[u8; PIECE]> {
-        let Cache { memory, .. } = &mut *self.cache;
-        if memory.as_ref().is_none_or(|(pid, _)| *pid != self.pid) {
-            *memory = Some((self.pid, File::open(format!("/proc/{}/mem", self.pid)).ok()));
-        }
-        let (_, file) = memory.as_ref()?;
-        let mut bytes = [0; PIECE];
-        file.as_ref()?.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
-    }
 }
 
 impl Code for ProcessCode<'_> {
@@ -419,15 +354,15 @@ impl Code for ProcessCode<'_> {
 
     fn code_before(&mut self, address: u64) -> Option<[u8; 8]> {
         let mut bytes = [0; 8];
-        let copied = self.copy_code(address.checked_sub(8)?, &mut bytes);
+        let copied = self.cache.code.copy(self.pid, address.checked_sub(8)?, &mut bytes);
         (copied == bytes.len()).then_some(bytes)
     }
 
     fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize {
-        self.copy_code(address, bytes)
+        self.cache.code.copy(self.pid, address, bytes)
     }
 
-    fn version(&self) -> u64 {
-        self.time >> CODE_LASTS << 32 | u64::from(self.pid)
+    fn version(&mut self) -> u64 {
+        self.cache.code.version(self.pid, self.time)
     }
 }
