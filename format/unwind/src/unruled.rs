@@ -54,7 +54,8 @@ impl Unwinder {
             (Some((left, _)), _, _) => *left,
             (None, Some((left, _)), Err(_)) => *left,
             (None, Some((left, _)), Ok(_)) if is_proven(code, frame, left) => *left,
-            (None, _, Ok(framed)) if is_proven(code, frame, &framed) => framed,
+            // Only of a function that has just begun can the return address be elsewhere.
+            (None, _, Ok(framed)) if !frame.is_exact || is_proven(code, frame, &framed) => framed,
             (None, _, framed) => match (self.at_beginning(code, frame, memory), framed) {
                 (Some(left), _) | (None, Ok(left)) => left,
                 (None, Err(Stop::Missing(framed))) => return Err(missing.unwrap_or(framed).into()),

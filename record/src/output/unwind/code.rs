@@ -22,8 +22,17 @@ pub(super) struct CodeCache {
     pieces: usize,
     /// The last version that a process got.
     versions: u64,
+    /// The last piece that was copied from.
+    last: Option<LastPiece>,
     /// The memory of the last process that was asked for.
     memory: Option<(u32, Option<File>)>,
+}
+
+/// A piece of the code of a process. Code is read an instruction at a time.
+struct LastPiece {
+    pid: u32,
+    address: u64,
+    bytes: [u8; PIECE],
 }
 
 /// Pieces of the code of a process.
@@ -45,6 +54,7 @@ impl CodeCache {
         let known = process(&mut self.processes, &mut self.versions, pid);
         if known.checked < now {
             known.checked = now;
+            self.last = None;
             let memory = memory_of(&mut self.memory, pid);
             let mut has_changed = false;
             for (address, bytes) in &mut known.pieces {
@@ -81,21 +91,28 @@ impl CodeCache {
 
     /// Returns the piece of code at an address, which is read if it is not known.
     fn piece(&mut self, pid: u32, address: u64) -> Option<&[u8; PIECE]> {
+        if self.last.as_ref().is_none_or(|last| (last.pid, last.address) != (pid, address)) {
+            let bytes = self.find(pid, address)?;
+            self.last = Some(LastPiece { pid, address, bytes });
+        }
+        self.last.as_ref().map(|last| &last.bytes)
+    }
+
+    fn find(&mut self, pid: u32, address: u64) -> Option<[u8; PIECE]> {
         if self.pieces >= MOST_PIECES {
             // What is replaced from now on would not be noticed, so all get other versions.
             self.processes.clear();
             self.pieces = 0;
         }
         let known = process(&mut self.processes, &mut self.versions, pid);
-        let piece = match known.pieces.entry(address) {
-            Entry::Occupied(piece) => piece.into_mut(),
+        match known.pieces.entry(address) {
+            Entry::Occupied(piece) => *piece.get(),
             Entry::Vacant(new) => {
                 self.pieces += 1;
                 let memory = memory_of(&mut self.memory, pid);
-                new.insert(memory.and_then(|memory| read(memory, address)))
+                *new.insert(memory.and_then(|memory| read(memory, address)))
             }
-        };
-        piece.as_ref()
+        }
     }
 }
 
