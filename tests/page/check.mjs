@@ -85,6 +85,7 @@ async function check(file) {
       step_ns: recrep.meta().step,
       steps: recrep.meta().steps,
       begin: recrep.meta().sides[0].begin,
+      verdicts: recrep.meta().verdicts,
       totals: recrep.totals(),
       ...(wantsNumbers ? { functions: recrep.functions() } : {}),
     };

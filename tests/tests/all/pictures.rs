@@ -239,7 +239,15 @@ mod live {
         record(&base, "-g -F 2999", &workload("hot --ms 300"));
         let (base, html) = (base.to_str().unwrap(), dir.path().join("x.html"));
         page(&html, &["--diff", base, &new]);
-        assert_same(&of_page(&opened(&html, &[])), &of_json(&[&new]), 0);
+        let of_new = opened(&html, &[]);
+        assert_same(&of_page(&of_new), &of_json(&[&new]), 0);
+        // What changed is what `rep diff` says: one run a side cannot be judged.
+        let verdict = &of_new["verdicts"][0];
+        assert_eq!(verdict["word"], "TOO FEW SAMPLES", "{verdict}");
+        assert_eq!(verdict["changes"].as_array().unwrap().len(), 0, "{verdict}");
+        let compared = run(rep().args(["diff", "--children", base, &new])).expect(0);
+        let total = verdict["lines"][0].as_str().unwrap();
+        assert!(compared.text().contains(total), "{total}: {}", compared.text());
         assert_same(&of_page(&opened(&html, &["--side", "1"])), &of_json(&[base]), 0);
     }
 

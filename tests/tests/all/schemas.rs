@@ -76,9 +76,14 @@ fn comparisons() {
     let mut rows = 0;
     for recorded in recorded::ALL {
         fs::write(&file, recorded.bytes).unwrap();
-        for flags in
-            ["", "--children", "--sort stack", "--fail-if samples<9 --fail-if delta(total)>1%"]
-        {
+        for flags in [
+            "",
+            "-b",
+            "--mem-mode",
+            "--children",
+            "--sort stack",
+            "--fail-if samples<9 --fail-if delta(total)>1%",
+        ] {
             let mut command = rep();
             command.args(["diff", "--json"]).args(flags.split_whitespace());
             let outcome = run(command.args([&file, &file]));

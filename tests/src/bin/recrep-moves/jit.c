@@ -46,8 +46,9 @@ int main(int argc, char **argv) {
     fclose(map);
     unsigned percent = seed % 80 + 10;
     for (int round = 0; round < ROUNDS; round++) {
-        all[0](300 * percent); all[1](300 * (100 - percent));
-        all[2](25000); all[3](20000); all[4](15000); all[5](100 * PERCENT);
+        all[0](800 * percent); all[1](800 * (100 - percent));
+        all[2](66000); all[3](53000); all[4](40000); all[5](266 * PERCENT);
     }
-    unlink(path);
+    // Who reads the recording needs the map.
+    puts(path);
 }

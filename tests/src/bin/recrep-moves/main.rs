@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use recrep_tests::programs::{rec, rep};
@@ -78,6 +78,8 @@ struct Build {
     /// Folder that a JIT's script is in.
     folder: String,
     recorded: Vec<PathBuf>,
+    /// Maps that the processes wrote.
+    maps: Vec<PathBuf>,
 }
 
 /// The builds of a kind: base, new, and new with a change.
@@ -111,6 +113,7 @@ fn campaign(args: &Args) -> Result<(), String> {
         for trial in &mut trials {
             trial.record(args, dir)?;
             trial.compare()?;
+            trial.forget();
         }
         eprintln!("{} of {}", repetition + 1, args.repeat);
     }
@@ -145,7 +148,7 @@ fn trial<'k>(kind: &'k Kind, args: &Args, dir: &Path) -> Result<Trial<'k>, Strin
         }
         compiled(&mut compiler)?;
         let folder = folder.display().to_string();
-        Ok::<_, String>(Build { program, folder, recorded: Vec::new() })
+        Ok::<_, String>(Build { program, folder, recorded: Vec::new(), maps: Vec::new() })
     };
     let builds = [
         build("base", None, SAME)?,
@@ -205,24 +208,34 @@ struct Change {
 impl Trial<'_> {
     /// Records all builds in turn.
     fn record(&mut self, args: &Args, dir: &Path) -> Result<(), String> {
-        for build in &mut self.builds {
-            build.recorded.clear();
-        }
         for run in 0..args.side {
             for (number, build) in self.builds.iter_mut().enumerate() {
                 let file = dir.join(format!("{number}.{run}.data"));
                 let mut command = rec();
                 command.args(["-q", "-e", "cpu-clock:u", "-F", &args.frequency.to_string()]);
                 command.args(args.callchains.then_some("-g")).arg("-o").arg(&file).arg("--");
-                command.arg(&build.program).arg(&build.folder).stdout(Stdio::null());
+                command.arg(&build.program).arg(&build.folder);
                 let outcome = command.output().map_err(|error| error.to_string())?;
                 if !outcome.status.success() {
                     return Err(String::from_utf8_lossy(&outcome.stderr).into_owned());
                 }
                 build.recorded.push(file);
+                let printed = String::from_utf8_lossy(&outcome.stdout);
+                build.maps.extend(printed.lines().map(PathBuf::from));
             }
         }
         Ok(())
+    }
+
+    /// Removes what the repetition left.
+    fn forget(&mut self) {
+        for build in &mut self.builds {
+            build.recorded.clear();
+            for map in build.maps.drain(..) {
+                // Another process may have removed it.
+                _ = std::fs::remove_file(map);
+            }
+        }
     }
 
     fn compare(&mut self) -> Result<(), String> {

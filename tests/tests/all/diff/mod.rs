@@ -1,5 +1,6 @@
 //! `rep diff` and gates, on recordings that the tests make: of given counts, and of a program.
 
+mod counted;
 mod gates;
 mod golden;
 mod live;

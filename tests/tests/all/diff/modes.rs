@@ -35,7 +35,7 @@ fn a_change_is_told_first() {
     let sides = Sides::of(5, &SLOWER);
     let text = sides.text(&[]);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("base 5 runs, 13,"), "{text}");
+    assert!(lines[0].starts_with("base: 5 runs, 13,"), "{text}");
     assert_says(lines[0], &["recorded in turn   event cpu-clock, samples", " samples ("]);
     assert!(lines[1].starts_with("CHANGED  1 of 8 functions slower. Total +"), "{text}");
     assert!(lines[2].contains("impact") && lines[2].ends_with("new   function"), "{text}");
@@ -65,6 +65,8 @@ fn sides_that_are_the_same_say_what_would_have_been_seen() {
 fn few_samples_say_how_many_more_runs_help() {
     let few = UNCHANGED.map(|(size, factor)| (size / 10, factor));
     let sides = Sides::of(3, &few);
+    // The word is for what only one side has.
+    assert!(!sides.text(&[]).contains(" new "), "{}", sides.text(&[]));
     assert_says(
         &sides.text(&[]),
         &[

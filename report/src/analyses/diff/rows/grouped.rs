@@ -233,18 +233,12 @@ impl Grouping<'_> {
             }
             first += self.runs.get(side).map_or(0, Vec::len);
         }
-        let [base, new] = of_runs;
+        let ([base, new], machines_differ) = (of_runs, self.machines_differ);
+        let waits = Some(samples.as_slice()).filter(|_| self.query.mode.is_of_time());
+        let facts = facts(rows, names, waits);
         Grouped {
             labels: EventLabels::default(),
-            sides: Sides {
-                base,
-                new,
-                unit,
-                own,
-                children,
-                facts: facts(rows, names),
-                machines_differ: self.machines_differ,
-            },
+            sides: Sides { base, new, unit, own, children, facts, machines_differ },
             samples,
             sums: Vec::new(),
             totals,
@@ -282,28 +276,34 @@ impl CountedRows {
     }
 }
 
-/// Returns what is known of rows by their names.
-fn facts(rows: &[Matched], names: &[SideName]) -> Vec<RowFacts> {
+/// Returns what is known of rows by their names, and of times by the numbers of `waits` on both sides.
+fn facts(rows: &[Matched], names: &[SideName], waits: Option<&[[u64; 2]]>) -> Vec<RowFacts> {
     let mut classes: IndexMap<&str, ()> = IndexMap::new();
-    let of_row = |row: &Matched| {
+    let of_row = |(number, row): (usize, &Matched)| {
         let name = row.base.first().or(row.new.first()).and_then(|number| names.get(*number));
         let rest = name.map_or("", |name| &name.rest);
+        // A few long waits are no sample, however long they are.
+        let waits = waits.and_then(|waits| waits.get(number));
         RowFacts {
+            effective: waits.map_or(f64::INFINITY, |[base, new]| to_float(base + new)),
             is_renamed: row.is_renamed,
             is_rebuilt: row.is_rebuilt,
             class: classes.insert_full(rest, ()).0,
-            ..RowFacts::default()
         }
     };
-    rows.iter().map(of_row).collect()
+    rows.iter().enumerate().map(of_row).collect()
 }
 
 impl Unit {
-    #[expect(clippy::cast_precision_loss, reason = "sums are exact up to 2^53")]
     pub(crate) fn value(self, count: &Count) -> f64 {
         match self {
-            Self::Samples => count.samples as f64,
-            Self::Periods => count.period as f64,
+            Self::Samples => to_float(count.samples),
+            Self::Periods => to_float(count.period),
         }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sums are exact up to 2^53")]
+fn to_float(number: u64) -> f64 {
+    number as f64
 }
