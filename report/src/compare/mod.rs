@@ -42,7 +42,7 @@ mod sides;
 pub(crate) use causes::Moved;
 pub(crate) use comparison::{Comparison, compare};
 pub(crate) use family::Needed;
-pub(crate) use moves::Callers;
+pub(crate) use moves::RowCallers;
 pub(crate) use normalize::Normalization;
 pub(crate) use result::{
     Effect, LEAST_RUNS, Normalize, NotComparable, Options, RowChange, Status, Verdict,

@@ -23,7 +23,7 @@ use super::sides::{RunValues, Sides};
 
 /// Callers of rows in each side's callchains.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Callers {
+pub(crate) struct RowCallers {
     /// By rows, on base's and on new's side: their direct callers.
     pub(crate) of: [BTreeMap<usize, BTreeSet<usize>>; 2],
     /// Rows that are in callchains.
@@ -43,7 +43,7 @@ const MOST_TOGETHER: usize = 4;
 
 /// What rows of a group have to do with each other.
 #[derive(Clone, Copy, PartialEq)]
-enum Relation {
+enum RowRelation {
     /// They have the same callers.
     Siblings,
     /// One calls the other.
@@ -54,7 +54,7 @@ enum Relation {
 struct GroupKind {
     pivot: fn(&RowChange) -> bool,
     others: fn(&RowChange) -> bool,
-    relation: Relation,
+    relation: RowRelation,
     most: usize,
     /// Part of the moved time by which the sum may change, without and with callers that agree.
     tolerance: [f64; 2],
@@ -79,7 +79,7 @@ const KINDS: [GroupKind; 6] = [
     GroupKind {
         pivot: is_one_sided,
         others: is_one_sided,
-        relation: Relation::Siblings,
+        relation: RowRelation::Siblings,
         most: 1,
         tolerance: [0.0; 2],
         needs_callers: false,
@@ -88,7 +88,7 @@ const KINDS: [GroupKind; 6] = [
     GroupKind {
         pivot: is_one_sided,
         others: is_one_sided,
-        relation: Relation::Siblings,
+        relation: RowRelation::Siblings,
         most: MOST_TOGETHER,
         tolerance: [0.0; 2],
         needs_callers: false,
@@ -97,7 +97,7 @@ const KINDS: [GroupKind; 6] = [
     GroupKind {
         pivot: has_changed,
         others: is_one_sided,
-        relation: Relation::Neighbours,
+        relation: RowRelation::Neighbours,
         most: MOST_TOGETHER,
         tolerance: [0.0, LOOSE],
         needs_callers: false,
@@ -106,7 +106,7 @@ const KINDS: [GroupKind; 6] = [
     GroupKind {
         pivot: is_one_sided,
         others: is_one_sided,
-        relation: Relation::Siblings,
+        relation: RowRelation::Siblings,
         most: 1,
         tolerance: [LOOSE; 2],
         needs_callers: false,
@@ -115,7 +115,7 @@ const KINDS: [GroupKind; 6] = [
     GroupKind {
         pivot: is_one_sided,
         others: has_changed,
-        relation: Relation::Neighbours,
+        relation: RowRelation::Neighbours,
         most: MOST_TOGETHER,
         tolerance: [0.0, LOOSE],
         needs_callers: false,
@@ -124,7 +124,7 @@ const KINDS: [GroupKind; 6] = [
     GroupKind {
         pivot: is_marked,
         others: is_marked,
-        relation: Relation::Neighbours,
+        relation: RowRelation::Neighbours,
         most: 1,
         tolerance: [0.0; 2],
         needs_callers: true,
@@ -132,7 +132,7 @@ const KINDS: [GroupKind; 6] = [
 ];
 
 /// A group, and how well its time agrees.
-struct Group {
+struct MovedGroup {
     rows: Vec<usize>,
     /// Probability of the change of the sum by chance.
     p: f64,
@@ -148,7 +148,7 @@ impl Comparison {
 
     /// Finds the rows of each group that is one piece of code, the row that stands for it first.
     /// Values are those without callees, as they were compared.
-    pub(crate) fn moves(&self, sides: &Sides, callers: Option<&Callers>) -> Vec<Vec<usize>> {
+    pub(crate) fn moves(&self, sides: &Sides, callers: Option<&RowCallers>) -> Vec<Vec<usize>> {
         let kinds = KINDS.iter().filter(|kind| !kind.needs_callers || callers.is_some());
         self.groups(sides, &sides.own, callers, kinds)
     }
@@ -159,7 +159,7 @@ impl Comparison {
     pub(crate) fn moved_frames(
         &self,
         sides: &Sides,
-        callers: &Callers,
+        callers: &RowCallers,
         min_impact: f64,
     ) -> Vec<Vec<usize>> {
         let Some(children) = &sides.children else { return Vec::new() };
@@ -193,7 +193,7 @@ impl Comparison {
         &self,
         sides: &Sides,
         values: &RunValues,
-        callers: Option<&Callers>,
+        callers: Option<&RowCallers>,
         kinds: impl Iterator<Item = &'k GroupKind>,
     ) -> Vec<Vec<usize>> {
         if !self.has_enough_runs() {
@@ -202,7 +202,7 @@ impl Comparison {
         let mut rows: Vec<&RowChange> = self.movable(sides).collect();
         rows.sort_by(|a, b| b.impact.abs().total_cmp(&a.impact.abs()).then(a.row.cmp(&b.row)));
         let values = values.rows().collect();
-        let mut finder = Finder { comparison: self, sides, callers, rows, values };
+        let mut finder = MoveFinder { comparison: self, sides, callers, rows, values };
         let mut found = Vec::new();
         for kind in kinds {
             while let Some(group) = finder.best(kind) {
@@ -217,11 +217,11 @@ impl Comparison {
 impl GroupKind {
     /// Returns whether its groups are of one function that has another name.
     fn is_renaming(&self) -> bool {
-        self.relation == Relation::Siblings && self.most == 1
+        self.relation == RowRelation::Siblings && self.most == 1
     }
 }
 
-impl Callers {
+impl RowCallers {
     /// Returns the nearest callers of a row on a side that both sides have.
     fn lasting(&self, row: usize, side: usize) -> BTreeSet<usize> {
         let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
@@ -256,19 +256,19 @@ impl Callers {
 }
 
 /// Search for groups among rows that are in none.
-struct Finder<'c> {
+struct MoveFinder<'c> {
     comparison: &'c Comparison,
     sides: &'c Sides,
-    callers: Option<&'c Callers>,
+    callers: Option<&'c RowCallers>,
     /// By impact, largest first.
     rows: Vec<&'c RowChange>,
     /// Values of all rows by run.
     values: Vec<&'c [f64]>,
 }
 
-impl Finder<'_> {
+impl MoveFinder<'_> {
     /// Returns the best of the smallest groups of a kind.
-    fn best(&self, kind: &GroupKind) -> Option<Group> {
+    fn best(&self, kind: &GroupKind) -> Option<MovedGroup> {
         (1..=kind.most).find_map(|size| {
             let pivots = self.rows.iter().filter(|row| (kind.pivot)(row));
             let groups = pivots.filter_map(|pivot| self.of_pivot(pivot, kind, size));
@@ -277,7 +277,7 @@ impl Finder<'_> {
     }
 
     /// Returns the best group of a row and so many others.
-    fn of_pivot(&self, pivot: &RowChange, kind: &GroupKind, size: usize) -> Option<Group> {
+    fn of_pivot(&self, pivot: &RowChange, kind: &GroupKind, size: usize) -> Option<MovedGroup> {
         let is_other = |row: &&&RowChange| {
             (kind.others)(row)
                 && (row.impact > 0.0) != (pivot.impact > 0.0)
@@ -300,7 +300,12 @@ impl Finder<'_> {
     }
 
     /// Returns the group of these rows, unless its time changed.
-    fn group(&self, pivot: &RowChange, others: Vec<&RowChange>, kind: &GroupKind) -> Option<Group> {
+    fn group(
+        &self,
+        pivot: &RowChange,
+        others: Vec<&RowChange>,
+        kind: &GroupKind,
+    ) -> Option<MovedGroup> {
         let mut members = vec![pivot];
         members.extend(others);
         let mut sum: Vec<f64> = Vec::new();
@@ -319,18 +324,18 @@ impl Finder<'_> {
         }
         // It has the name of what stayed, else of what is new; the largest one, if there are several.
         members.sort_by_key(|row| (is_one_sided(row), row.new == 0.0));
-        Some(Group { rows: members.iter().map(|row| row.row).collect(), p })
+        Some(MovedGroup { rows: members.iter().map(|row| row.row).collect(), p })
     }
 
-    fn are_related(&self, a: &RowChange, b: &RowChange, relation: Relation) -> bool {
+    fn are_related(&self, a: &RowChange, b: &RowChange, relation: RowRelation) -> bool {
         let Some(callers) = self.callers else { return true };
         match relation {
-            Relation::Siblings => {
+            RowRelation::Siblings => {
                 let (gone, new) = if a.new == 0.0 { (a.row, b.row) } else { (b.row, a.row) };
                 let (base, new) = (callers.lasting(gone, 0), callers.lasting(new, 1));
                 base.is_empty() || new.is_empty() || !base.is_disjoint(&new)
             }
-            Relation::Neighbours => callers.calls(a.row, b.row) || callers.calls(b.row, a.row),
+            RowRelation::Neighbours => callers.calls(a.row, b.row) || callers.calls(b.row, a.row),
         }
     }
 }
@@ -355,7 +360,7 @@ mod tests {
     use super::*;
 
     /// Returns the groups among rows of these sizes in base and in new, of two builds.
-    fn moves(sizes: &[(f64, f64)], callers: Option<&Callers>) -> Vec<Vec<usize>> {
+    fn moves(sizes: &[(f64, f64)], callers: Option<&RowCallers>) -> Vec<Vec<usize>> {
         let steady = [(2000.0, 2000.0), (700.0, 700.0), (500.0, 500.0), (300.0, 300.0)];
         let value = |(row, (base, new)): (usize, &(f64, f64))| -> Vec<f64> {
             let sign = |run: usize| if (run + row).is_multiple_of(2) { 1.01 } else { 0.99 };
@@ -403,16 +408,16 @@ mod tests {
             pairs.map(|(callee, caller)| (callee, BTreeSet::from([caller]))).into()
         };
         let seen = [[0, 1, 4, 5].into(), [2, 3, 4, 5].into()];
-        let callers = Callers { of: [of([(0, 4), (1, 5)]), of([(2, 5), (3, 4)])], seen };
+        let callers = RowCallers { of: [of([(0, 4), (1, 5)]), of([(2, 5), (3, 4)])], seen };
         let sizes = [(500.0, 0.0), (500.0, 0.0), (0.0, 500.0), (0.0, 500.0)];
         assert_eq!(moves(&sizes, Some(&callers)), [[2, 1], [3, 0]]);
         // One of another caller is another function.
-        let callers = Callers { of: [of([(0, 4), (1, 4)]), of([(2, 5), (3, 5)])], ..callers };
+        let callers = RowCallers { of: [of([(0, 4), (1, 4)]), of([(2, 5), (3, 5)])], ..callers };
         assert!(moves(&sizes, Some(&callers)).is_empty());
         // Time that moved between functions that do not call each other is a change.
-        assert!(moves(&[(300.0, 700.0), (400.0, 0.0)], Some(&Callers::default())).is_empty());
+        assert!(moves(&[(300.0, 700.0), (400.0, 0.0)], Some(&RowCallers::default())).is_empty());
         let seen = [[0, 1].into(), [0].into()];
-        let callers = Callers { of: [of([(1, 0), (1, 0)]), BTreeMap::new()], seen };
+        let callers = RowCallers { of: [of([(1, 0), (1, 0)]), BTreeMap::new()], seen };
         assert_eq!(moves(&[(300.0, 650.0), (400.0, 0.0)], Some(&callers)), [[0, 1]]);
     }
 

@@ -62,7 +62,7 @@ fn heading(event: &ComparedEvent, answer: &DiffAnswer<'_>) -> String {
     let mut parts = Vec::new();
     for ((name, runs), total) in ["base", "new"].iter().zip(&answer.runs).zip(&event.totals) {
         let mut part =
-            format!("{name} {}, {} samples", counted(runs.len(), "run"), grouped(total.samples));
+            format!("{name}: {}, {} samples", counted(runs.len(), "run"), grouped(total.samples));
         if event.counts_time {
             part.push_str(&format!(" ({})", seconds(total.period)));
         }
@@ -159,8 +159,7 @@ impl TextTable {
             (columns.has_time, "a run".into()),
             (true, "change".into()),
             (true, format!("{level} interval")),
-            (true, "base".into()),
-            (true, "new".into()),
+            (true, "base→new".into()),
             (columns.has_beyond, "beyond".into()),
             (columns.has_least, "seen from".into()),
         ];
@@ -225,8 +224,7 @@ fn line(
         (columns.has_time, a_run(event, answer, row.impact)),
         (true, words::relative(row)),
         (true, words::row_interval(row)),
-        (true, share(row.base_share)),
-        (true, share(row.new_share)),
+        (true, format!("{:.1} → {}", row.base_share * 100.0, share(row.new_share))),
         (columns.has_beyond, beyond),
         (columns.has_least, percent(row.resolution)),
     ];

@@ -136,11 +136,11 @@ fn lineage(event: &ComparedEvent, joined: &JoinedRows) -> String {
     let mut parts = Vec::new();
     match is_in_base {
         _ if gone.is_empty() => {}
-        true => parts.push(format!("with {}, in base only", names(event, gone))),
+        true => parts.push(format!("with {}, only in base", names(event, gone))),
         false => parts.push(format!("was {}", names(event, gone))),
     }
     if !new.is_empty() {
-        parts.push(format!("with {}, in new only", names(event, new)));
+        parts.push(format!("with {}, only in new", names(event, new)));
     }
     if !both.is_empty() {
         parts.push(format!("with {}", names(event, both)));

@@ -8,7 +8,7 @@ use super::super::runs::{RunFacts, leave_out_empty};
 use super::events::{DiffEvent, events};
 use super::grouped::{Grouped, Grouping, Placed};
 use crate::callchain::RowId;
-use crate::compare::Callers;
+use crate::compare::RowCallers;
 use crate::count::Count;
 use crate::engine::gather::{Apart, apart};
 use crate::query::{ChainOptions, Graph, Query, Source};
@@ -115,7 +115,7 @@ impl<'c> ChainWalk<'c> {
     }
 
     /// Returns the direct callers of all rows.
-    pub(crate) fn callers(&self) -> Callers {
+    pub(crate) fn callers(&self) -> RowCallers {
         let mut pairs: [FxHashSet<(usize, usize)>; 2] = Default::default();
         let mut seen: [BTreeSet<usize>; 2] = Default::default();
         self.walk(|chain| {
@@ -139,7 +139,7 @@ impl<'c> ChainWalk<'c> {
             }
             of
         });
-        Callers { of, seen }
+        RowCallers { of, seen }
     }
 
     /// Returns the samples that have any row of a group in their callchains, by run, for each group.

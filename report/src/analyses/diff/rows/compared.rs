@@ -13,7 +13,7 @@ use super::causes::{Causes, JoinedRows};
 use super::chains::{ChainCounts, ChainWalk};
 use super::events::DiffEvent;
 use super::grouped::{Grouped, Grouping};
-use crate::compare::{Callers, Comparison, NotComparable, Options, Sides, compare};
+use crate::compare::{Comparison, NotComparable, Options, RowCallers, Sides, compare};
 use crate::query::{SortKey, Source};
 
 /// Rows of an event and their comparison.
@@ -134,7 +134,7 @@ pub(crate) fn described(refusal: NotComparable) -> anyhow::Error {
 
 impl Grouped {
     /// Makes one row of each group: the first one has the values of all.
-    fn join(&mut self, groups: &[Vec<usize>], callers: Option<&Callers>, causes: &mut Causes) {
+    fn join(&mut self, groups: &[Vec<usize>], callers: Option<&RowCallers>, causes: &mut Causes) {
         for group in groups {
             let Some((row, others)) = group.split_first() else { continue };
             let has = |row: usize, side: usize| self.has_samples(row, side, callers);
@@ -169,7 +169,7 @@ impl Grouped {
     }
 
     /// Returns whether a side has samples of a row, or of what it calls.
-    fn has_samples(&self, row: usize, side: usize, callers: Option<&Callers>) -> bool {
+    fn has_samples(&self, row: usize, side: usize, callers: Option<&RowCallers>) -> bool {
         let samples = self.samples.get(row).and_then(|sides| sides.get(side));
         let seen = callers.and_then(|callers| callers.seen.get(side));
         samples.is_some_and(|samples| *samples > 0) || seen.is_some_and(|seen| seen.contains(&row))
