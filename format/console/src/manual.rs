@@ -34,7 +34,9 @@ pub fn completions(shell: &str, mut command: Command, program: &str) -> Option<V
 pub fn page(command: Command, sections: &[Section<'_>]) -> io::Result<Vec<u8>> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_uppercase();
     let mut clap = Vec::new();
-    clap_mangen::Man::new(command.after_help(None::<&str>)).render(&mut clap)?;
+    // clap leaves out the text of what the short help hides.
+    let command = command.after_help(None::<&str>).mut_args(|arg| arg.hide_short_help(false));
+    clap_mangen::Man::new(command).render(&mut clap)?;
     let (day, version) = (day(), env!("CARGO_PKG_VERSION"));
     let mut out = Vec::new();
     writeln!(out, ".TH {name} 1 {day} \"recrep {version}\" \"User Commands\"")?;

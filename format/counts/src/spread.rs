@@ -95,6 +95,8 @@ mod tests {
 
     #[test]
     fn spread_of_a_few_runs() {
+        let wide = spread(&[0.001, 0.02]).interval().unwrap();
+        assert!(wide.0 == 0.0 && wide.1 > 0.02, "{wide:?}");
         let spread = spread(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-3, "{a} {b}");
         near(spread.mean(), 5.0);

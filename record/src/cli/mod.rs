@@ -107,7 +107,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     let before_command =
         args.iter().skip(1).take_while(|word| word.as_encoded_bytes().starts_with(b"-"));
     let is_whole = before_command.clone().any(|word| word.as_encoded_bytes().starts_with(b"--h"));
+    let typed = args.clone();
     let matches = command.try_get_matches_from_mut(args).map_err(|error| {
+        if let Some(advice) = refusal::value_of_g(&typed, None) {
+            return Refusal::Usage(command.error(ErrorKind::UnknownArgument, advice));
+        }
         if error.kind() == ErrorKind::DisplayHelp && tool.is_none() && !is_whole {
             return Refusal::List(help::SHORT.to_owned());
         }
@@ -121,7 +125,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
         other => Refusal::Failed(other),
     };
     let first = flags.command.first().filter(|_| may_be_of_others);
-    if let Some(advice) = refusal::command_of_others(first.map(OsString::as_os_str)) {
+    let advice = refusal::command_of_others(first.map(OsString::as_os_str));
+    let command_word = flags.command.first().map(OsString::as_os_str);
+    if let Some(advice) = advice.or_else(|| refusal::value_of_g(&typed, command_word)) {
         return Err(wrong(Error::Usage(advice)));
     }
     let machine = match &flags.general.machine {

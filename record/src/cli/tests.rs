@@ -332,6 +332,26 @@ fn usage_errors_are_one_sentence() {
         ),
         ("--no-such x", "there is no option '--no-such' (see rec --help)"),
         (
+            "--duration 10 x",
+            "there is no option '--duration'; what ends after a time is the command: rec [OPTIONS] \
+             -- sleep 10, or rec -p PID -- sleep 10 (see rec --help)",
+        ),
+        ("-g fp x", "-g has no value 'fp'; with one it is: --call-graph fp (see rec --help)"),
+        (
+            "-ag lbr -- x",
+            "-g has no value 'lbr'; with one it is: --call-graph lbr (see rec --help)",
+        ),
+        (
+            "-g dwarf,8192 x",
+            "-g has no value 'dwarf,8192'; with one it is: --call-graph dwarf,8192 (see rec --help)",
+        ),
+        (
+            "-g 8192 x",
+            "-g has no value '8192'; with one it is: --call-graph unwind,8192 (see rec --help)",
+        ),
+        ("-gfp x", "-g has no value 'fp'; with one it is: --call-graph fp (see rec --help)"),
+        ("-F -5 x", "-F: '-5' is not a number of samples per second, or 'max' (see rec --help)"),
+        (
             "--no-inherti x",
             "there is no option '--no-inherti'; did you mean '--no-inherit'? (see rec --help)",
         ),

@@ -20,7 +20,7 @@ pub(super) fn with_negations(mut command: Command) -> Command {
         .collect();
     // All at once: `mut_arg` would put each behind all others, and help shows arguments and
     // headings in their order.
-    command = command.mut_args(|arg| {
+    command = usage::with_negative_values(command).mut_args(|arg| {
         let other = negated(arg.get_id().as_str());
         if is_flag(&arg) { arg.overrides_with(other) } else { arg }
     });

@@ -27,7 +27,7 @@ use crate::profile::Profile;
 use crate::profile::modules::ModuleUse;
 use crate::query::{Column, MAX_STACK, Query, Warning};
 use crate::samples::{PieceWorker, Session, by_piece, for_each_sample};
-use crate::symbols::{Attempt, Explanation, Module};
+use crate::symbols::{Attempt, Explanation, Module, Refusal, Source};
 use crate::terminal::escape::escape;
 
 /// Show for each module how many samples have a function name, where symbols were searched, and how
@@ -241,16 +241,28 @@ impl ModuleRow<'_> {
         }
         below.extend(self.note.map(|note| format!("{:35}note: {note}", "")));
         below.extend(self.reason.iter().flat_map(explain));
-        for Attempt { source, path, result } in self.attempts {
-            let result = match result {
-                Ok(count) => format!("{count} symbols"),
-                Err(refusal) => refusal.to_string(),
-            };
-            let path = path.to_string_lossy();
-            below.push(format!("{:35}tried {} ({source}): {}", "", escape(&path), escape(&result)));
-        }
+        below.extend(tried(self.attempts).map(|tried| format!("{:35}tried {tried}", "")));
         below
     }
+}
+
+/// Returns where symbols were searched, in a line: files with what they gave, and the number of
+/// places without a file. JSON has all places.
+fn tried(attempts: &[Attempt]) -> Option<String> {
+    let is_missing = |attempt: &&Attempt| matches!(attempt.result, Err(Refusal::Missing));
+    let mut shown: Vec<&Attempt> = attempts.iter().filter(|one| !is_missing(one)).collect();
+    if shown.is_empty() {
+        let of_path = attempts.iter().find(|attempt| attempt.source == Source::Path);
+        shown.extend(of_path.or(attempts.first()));
+    }
+    let mut parts: Vec<String> =
+        shown.iter().map(|attempt| escape(&attempt.to_string()).into_owned()).collect();
+    match attempts.len() - shown.len() {
+        0 => {}
+        1 => parts.push("no file in 1 other place".into()),
+        others => parts.push(format!("no file in {others} other places")),
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 impl<'p> ModuleRow<'p> {

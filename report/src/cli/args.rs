@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory as _, Parser};
 
-use super::chain_args::ChainArgs;
+use super::chain_args::{ChainArgs, with_files_apart};
 use super::style_args::StyleArgs;
 use crate::cli::{
     self, Asked, FilterArgs, GateArgs, Gates, Line, ModeArgs, Refusal, SourcesArgs, SymbolArgs,
@@ -201,6 +201,7 @@ pub(crate) fn asked(line: &Line) -> Result<Asked<ReportQuery>, Refusal> {
     if words.get(1).is_some_and(|word| word == "report") {
         words.remove(1);
     }
+    let words = with_files_apart(words);
     let mut asked = Line { words, ..*line }.parse(query)?;
     asked.query.query.is_default_input = asked.is_default_input;
     Ok(asked)
@@ -424,15 +425,21 @@ mod tests {
     }
 
     #[test]
-    fn sampled_addresses_have_callers_on_request_only() {
-        let shown = |line: &str| {
-            let chains = read(line).unwrap().chains;
-            (chains.children, chains.graph.is_some())
-        };
-        assert_eq!(shown("rep -s ip x"), (false, false));
-        assert_eq!(shown("rep -s ip -g caller x"), (false, true));
-        assert_eq!(shown("rep -s ip --children x"), (true, true));
-        assert_eq!(shown("rep -s sym x"), (true, true));
+    fn numbers_are_asked_for_in_words() {
+        for (line, want) in [
+            ("rep --limit -3 x", "--limit takes a whole number from 0 on, not `-3`"),
+            ("rep --limit x", "--limit takes a whole number from 0 on, not `x`"),
+            ("rep --percent-limit x", "--percent-limit takes a number, not `x`"),
+            ("rep --percent-limit 5% x", "--percent-limit takes a number, not `5%`"),
+            ("rep --percent-limit -1 x", "--percent-limit takes a number from 0 to 100, not `-1`"),
+            ("rep --max-stack -1 x", "--max-stack takes a whole number from 0 on, not `-1`"),
+            (
+                "rep --format html",
+                "--format has no `html`; another command writes it: rep html FILE",
+            ),
+        ] {
+            assert_eq!(read(line).unwrap_err().to_string(), want, "{line}");
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Arguments of callchains, and what follows from them.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use clap::Args;
 use regex_lite::Regex;
 
@@ -21,10 +24,9 @@ pub(super) struct ChainArgs {
     #[arg(long, overrides_with = "children")]
     no_children: bool,
 
-    /// Show call trees: caller, callee, flat, none, a minimum percentage, …
+    /// Show call trees: caller, callee, flat, a minimum percentage, …
     ///
-    /// Call trees below rows are the default for text, but not with -b or the sort key `ip`. The
-    /// words: a shape (graph, fractal, flat, folded or none); caller (outermost function first;
+    /// They stand below rows. The words: a shape (graph, fractal, flat, folded or none); caller (outermost function first;
     /// default with --children) or callee (sampled function first; default otherwise); the frame
     /// key (function, address or srcline); the value (percent, period or count); branch (like
     /// --branch-history, without predictions); a minimum percentage, and after it a maximum number
@@ -42,7 +44,7 @@ pub(super) struct ChainArgs {
     #[arg(long)]
     kernel_waits: bool,
 
-    /// Begin call trees at the outermost caller, as -g caller does; overrides -g callee
+    /// Show call trees that begin at the outermost caller, as -g caller does; overrides -g callee
     #[arg(short = 'G', long)]
     inverted: bool,
 
@@ -93,10 +95,11 @@ pub(super) struct ChainArgs {
 const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
 
 impl ChainArgs {
-    /// Returns the options of callchains in a query that has all else. As in perf, text has
-    /// children and trees by default; not if rows are sampled addresses: no sample has the address
-    /// of its callers' calls. JSON and CSV have children only on request, by option or as a column.
-    /// A hierarchy has no children.
+    /// Returns the options of callchains in a query that has all else. Text has children by
+    /// default, as in perf; not if rows are sampled addresses: no sample has the address of its
+    /// callers' calls. JSON and CSV have children only on request, by option or as a column. A
+    /// hierarchy has no children. Trees are shown on request: with them, the first rows, which are
+    /// the outermost functions, would fill the screen.
     ///
     /// # Errors
     /// Returns an error if the words of `-g` are wrong, or the query has no use for an argument.
@@ -111,7 +114,7 @@ impl ChainArgs {
             has_callers && query.mode != Mode::Memory && !query.hierarchy && !by_ip;
         let mut graph = match &self.call_graph {
             Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
-            None => Some(Graph::default()),
+            None => (self.inverted || self.branch_details).then(Graph::default),
         };
         if let (Some(graph), true) = (&mut graph, self.inverted) {
             graph.from_caller = Some(true);
@@ -125,8 +128,7 @@ impl ChainArgs {
         };
         let branches = self.branch_details || graph.is_some_and(|graph| graph.branches);
         let children_requested = !self.no_children && (self.children || has_column);
-        let has_graph = self.call_graph.is_some() && graph.is_some();
-        let is_asked = self.children || self.inverted || branches || has_graph;
+        let is_asked = self.children || self.inverted || branches || graph.is_some();
         if query.mode.is_of_branches()
             && (is_asked || has_column || has_parent || self.ignored_callees.is_some())
         {
@@ -147,7 +149,7 @@ impl ChainArgs {
             counted: query.needs.stacks,
             children: children_requested || (default_children && !self.no_children),
             children_requested,
-            graph: graph.filter(|_| has_callers && (is_asked || !by_ip)),
+            graph: graph.filter(|_| has_callers),
             key,
             branches,
             branch_details: self.branch_details,
@@ -160,5 +162,70 @@ impl ChainArgs {
             kernel_waits: self.kernel_waits || query.needs.stacks,
             is_asked,
         })
+    }
+}
+
+/// Puts the missing value of `-g` before a word behind it that is a file and no value: `-g out.data`.
+pub(super) fn with_files_apart(words: Vec<OsString>) -> Vec<OsString> {
+    let mut apart: Vec<OsString> = Vec::with_capacity(words.len());
+    for word in words {
+        let is_behind = apart.last().is_some_and(|last| last == "-g" || last == "--call-graph");
+        let is_value = word.to_str().is_some_and(|word| Graph::parse(word).is_ok());
+        if is_behind && !is_value && (word == "-" || Path::new(&word).exists()) {
+            apart.pop();
+            apart.push("--call-graph=".into());
+        }
+        apart.push(word);
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Refusal;
+    use crate::cli::args::parse;
+    use crate::query::Source;
+
+    fn read(line: &str) -> Result<Query, Refusal> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn sampled_addresses_have_callers_on_request_only() {
+        let shown = |line: &str| {
+            let chains = read(line).unwrap().chains;
+            (chains.children, chains.graph.is_some())
+        };
+        assert_eq!(shown("rep -s ip x"), (false, false));
+        assert_eq!(shown("rep -s ip -g caller x"), (false, true));
+        assert_eq!(shown("rep -s ip --children x"), (true, false));
+    }
+
+    #[test]
+    fn trees_are_shown_on_request_only() {
+        let shown = |line: &str| {
+            let chains = read(line).unwrap().chains;
+            (chains.children, chains.graph.is_some())
+        };
+        for line in ["rep x", "rep -s sym x", "rep --children x", "rep -g none x"] {
+            assert_eq!(shown(line), (true, false), "{line}");
+        }
+        for line in ["rep -g x", "rep -G x", "rep -g callee x", "rep --branch-history x"] {
+            let line = line.replace("-g x", "-g -- x");
+            assert_eq!(shown(&line), (true, true), "{line}");
+        }
+        assert_eq!(shown("rep --no-children x"), (false, false));
+        assert_eq!(shown("rep --json -g caller x"), (false, false));
+        assert_eq!(shown("rep -H x"), (false, false));
+    }
+
+    #[test]
+    fn a_file_behind_g_is_no_word() {
+        let query = read("rep -g /dev/null").unwrap();
+        assert_eq!(query.sources, [Source::Path("/dev/null".into())]);
+        assert!(query.chains.graph.is_some());
+        assert!(read("rep -g /no/such/file").unwrap_err().to_string().contains("unknown word"));
+        assert_eq!(read("rep -g caller /dev/null").unwrap().sources.len(), 1);
     }
 }

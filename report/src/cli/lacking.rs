@@ -30,6 +30,18 @@ const EVERYWHERE: Lacking = &[
     (&["--show-ref-call-graph"], "each event shows its own callchains only; leave it out"),
 ];
 
+/// Options of other programs, with what there is instead.
+const OF_OTHERS: Lacking = &[
+    (&["--html", "--page"], "rep html writes a page: rep html FILE"),
+    (&["--svg", "--flame", "--flamegraph", "--flame-graph"], "rep flame draws one: rep flame FILE"),
+    (&["--pprof", "--proto"], "rep export writes one: rep export -o profile.pb.gz FILE"),
+    (&["--top", "--head", "--lines", "--count"], "--limit N shows the first N rows"),
+    (&["-e", "--events"], "--event NAME shows one event"),
+    (&["-o", "--output"], "it prints on standard output: rep FILE >OUTPUT"),
+    (&["--callgraph", "--tree", "--call-tree"], "-g shows call trees"),
+    (&["--self", "--flat"], "--no-children counts each sample only where it was taken"),
+];
+
 /// Options of `perf report` alone.
 const OF_REPORT: Lacking = &[
     (&["-m", "--modules"], "rep always looks for kernel modules; leave it out"),
@@ -108,6 +120,9 @@ pub(super) fn option(command: &str, flag: &str) -> Option<String> {
         _ => OF_REPORT,
     };
     let has = |names: &&'static [&'static str]| names.contains(&flag);
+    if let Some((_, instead)) = OF_OTHERS.iter().find(|(names, _)| has(names)) {
+        return (command == "rep").then(|| format!("there is no option {flag}; {instead}"));
+    }
     let (_, why) = own.iter().chain(EVERYWHERE).find(|(names, _)| has(names))?;
     Some(format!("{flag} is an option of perf that {command} does not have: {why}"))
 }

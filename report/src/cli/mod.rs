@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Parser, ValueHint};
+use recrep_console::usage;
 
 pub(crate) use filter_args::{FilterArgs, SampleFilterArgs, TaskFilterArgs};
 pub(crate) use gate_args::{GateArgs, Gates};
@@ -51,7 +52,7 @@ impl Line {
         &self,
         compile: impl FnOnce(A) -> Result<Q, String>,
     ) -> Result<Asked<Q>, Refusal> {
-        let mut command = A::command();
+        let mut command = usage::with_negative_values(A::command());
         let matches = command
             .try_get_matches_from_mut(&self.words)
             .map_err(|error| Refusal::of(&error, &mut command, self))?;
@@ -94,13 +95,10 @@ pub(crate) fn refuse<const N: usize>(faults: [(bool, &str); N]) -> Result<(), St
 
 /// Checks the values of options that several commands have.
 pub(crate) fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), String> {
-    refuse([
-        (
-            percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)),
-            "--percent-limit takes a number from 0 to 100",
-        ),
-        (separator == Some(""), "--field-separator takes at least one character"),
-    ])
+    if let Some(percent) = percent_limit.filter(|percent| !(0.0..=100.0).contains(percent)) {
+        return Err(format!("--percent-limit takes a number from 0 to 100, not `{percent}`"));
+    }
+    refuse([(separator == Some(""), "--field-separator takes at least one character")])
 }
 
 /// File to read.

@@ -50,6 +50,18 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Returns the command that writes what `--format` does not print.
+fn other_format(error: &clap::Error) -> Option<String> {
+    let name = usage::invalid_value(error).filter(|(option, _)| *option == "--format")?.1;
+    let line = match name {
+        "html" => "rep html FILE",
+        "svg" | "flame" | "flamegraph" => "rep flame FILE",
+        "pprof" | "proto" => "rep export -o profile.pb.gz FILE",
+        _ => return None,
+    };
+    Some(format!("--format has no `{name}`; another command writes it: {line}"))
+}
+
 /// Returns what is wrong, and what the user may have meant.
 fn message(error: &clap::Error, command: &str) -> String {
     // These messages say all.
@@ -60,6 +72,9 @@ fn message(error: &clap::Error, command: &str) -> String {
     }
     let unknown = usage::unknown_option(error);
     if let Some(why) = unknown.and_then(|option| lacking::option(command, option)) {
+        return why;
+    }
+    if let Some(why) = usage::number_reason(error).or_else(|| other_format(error)) {
         return why;
     }
     let text = usage::reason(error);

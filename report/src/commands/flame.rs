@@ -1,14 +1,14 @@
 //! `rep flame`: a flame graph as SVG.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use clap::Parser;
 use recrep_console::units;
 
-use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
+use super::picture::{OutputFile, PictureArgs, PictureQuery, PictureSide, write_file};
+use super::title;
 use crate::picture::PictureBuilder;
 use crate::picture::svg::FlameGraph;
 use crate::query::{Mode, Warning};
@@ -55,7 +55,7 @@ fn min_width(text: &str) -> Result<f64, String> {
 /// What a flame graph shows, and where it is written.
 pub(crate) struct FlameQuery {
     picture: PictureQuery,
-    output: PathBuf,
+    output: OutputFile,
     title: Option<String>,
     inverted: bool,
     interactive: bool,
@@ -65,7 +65,7 @@ pub(crate) struct FlameQuery {
 
 pub(crate) fn query(args: FlameArgs) -> Result<FlameQuery, String> {
     let FlameArgs { inverted, interactive, width, min_width, off_cpu, wall, picture } = args;
-    let (output, title) = (picture.output.clone(), picture.title.clone());
+    let (output, title) = (picture.output("svg")?, picture.title.clone());
     let mut picture = picture.query(false)?;
     picture.query.mode = match (off_cpu, wall) {
         (true, _) => Mode::OffCpu,
@@ -86,7 +86,8 @@ pub(crate) fn run(asked: &FlameQuery, _: &mut impl Write) -> anyhow::Result<Vec<
     let about =
         sides.first().map(|side| about(side, &event.name, event.totals)).unwrap_or_default();
     let recorded = sides.first().and_then(|side| side.facts.first());
-    let title = asked.title.clone().or_else(|| command(recorded?));
+    let title =
+        asked.title.clone().or_else(|| title::of_command(&recorded?.facts.command, &picture));
     let graph = FlameGraph {
         picture: &picture,
         event,

@@ -2,22 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Parser;
 use rustc_hash::FxHashMap;
 
 use super::page_code::{hottest, page_code};
-use super::picture::{PictureArgs, PictureQuery, PictureSide, command, write_file};
+use super::picture::{OutputFile, PictureArgs, PictureQuery, PictureSide, write_file};
+use super::title;
 use crate::analyses::diff::{self, EventVerdict, MarkedChange};
+use crate::count::Count;
 use crate::count::metrics::share;
 use crate::engine::facts::RecordingFacts;
 use crate::picture::page::{
     PageBroken, PageChange, PageFacts, PageVerdict, PageView, PageWarning, SideFacts, SideFile,
     write,
 };
-use crate::picture::{FrameKind, Picture, PictureBuilder};
+use crate::picture::{Picture, PictureBuilder};
 use crate::profile::recording::quoted;
 use crate::profile::user_stacks::BrokenStacks;
 use crate::query::{Mode, Query, Source, Warning};
@@ -38,14 +40,14 @@ pub(crate) struct HtmlArgs {
 /// What a page shows, and where it is written.
 pub(crate) struct HtmlQuery {
     picture: PictureQuery,
-    output: PathBuf,
+    output: OutputFile,
     title: Option<String>,
     no_host: bool,
 }
 
 pub(crate) fn query(args: HtmlArgs) -> Result<HtmlQuery, String> {
     let HtmlArgs { no_host, picture } = args;
-    let (output, title) = (picture.output.clone(), picture.title.clone());
+    let (output, title) = (picture.output("html")?, picture.title.clone());
     Ok(HtmlQuery { picture: picture.query(true)?, output, title, no_host })
 }
 
@@ -74,12 +76,19 @@ impl HtmlQuery {
     fn facts(&self, sides: &[PictureSide], picture: &Picture) -> PageFacts {
         let of_sides: Vec<SideFacts> = sides.iter().map(|side| self.side(side)).collect();
         let first = of_sides.first();
-        let title = self.title.clone().or_else(|| first?.command.clone());
+        let recorded = sides.first().and_then(|side| side.facts.first());
+        let words = recorded.map(|recorded| &recorded.facts.command);
+        let title = self.title.clone().or_else(|| title::of_command(words?, picture));
         let title = title.or_else(|| Some(first?.name.clone())).unwrap_or_default();
         let warnings = sides.iter().flat_map(|side| &side.profile.warnings);
+        let samples: u64 =
+            picture.events.iter().flat_map(|event| event.totals).map(|total| total.samples).sum();
         let warnings = warnings.map(|warning| PageWarning {
             code: warning.code.into(),
             message: warning.message.clone(),
+            is_minor: warning
+                .affected
+                .is_some_and(|affected| affected.saturating_mul(100) < samples),
         });
         PageFacts {
             title,
@@ -122,7 +131,7 @@ impl HtmlQuery {
         });
         SideFacts {
             name,
-            command: of_first(command).filter(|_| self.title.is_none()),
+            command: of_first(command_line).filter(|_| self.title.is_none()),
             host: of_first(|recorded| recorded.facts.host.clone()).filter(|_| !self.no_host),
             os: of_first(|recorded| Some(format!("Linux {}", recorded.facts.kernel.as_ref()?))),
             arch: of_first(|recorded| recorded.facts.arch.clone()),
@@ -172,7 +181,8 @@ impl HtmlQuery {
         };
         let (new, base) = (files(&self.picture.query.sources), files(&self.picture.base));
         let mut views = vec![
-            PageView { what: "Hottest functions and their callers", line: format!("rep {new}") },
+            PageView { what: "Hottest functions", line: format!("rep --no-children {new}") },
+            PageView { what: "Call trees", line: format!("rep -g caller {new}") },
             PageView { what: "The same for scripts", line: format!("rep --json {new}") },
             PageView {
                 what: "Instructions of the hottest functions",
@@ -209,6 +219,12 @@ fn of_page(verdict: EventVerdict, frames: &FxHashMap<(&str, &str), usize>) -> Pa
     PageVerdict { event, word, lines, changes: changes.collect() }
 }
 
+/// Returns the command line of a recorder.
+fn command_line(recorded: &RecordingFacts) -> Option<String> {
+    let words: Vec<String> = recorded.facts.command.iter().map(|word| quoted(word)).collect();
+    Some(words.join(" ")).filter(|line| !line.is_empty())
+}
+
 /// Returns the programs of a side whose stacks are broken.
 fn broken(side: &PictureSide) -> Vec<PageBroken> {
     let of_program = |one: BrokenStacks<'_>| PageBroken {
@@ -224,24 +240,25 @@ fn broken(side: &PictureSide) -> Vec<PageBroken> {
 /// Returns a warning if more than a twentieth of the samples are in code without a name.
 fn without_name(picture: &Picture) -> Option<PageWarning> {
     let event = picture.events.first()?;
-    let all: u64 = event.totals.iter().map(|total| total.samples).sum();
+    let weight = |count: &Count| Picture::weight(event, *count);
+    let all: u64 = event.totals.iter().map(weight).sum();
     let mut unnamed = Vec::new();
     for (frame, sums) in picture.frames.iter().zip(picture.frame_sums(event)) {
-        let samples: u64 = sums.own.iter().map(|own| own.samples).sum();
-        if frame.kind == FrameKind::NoName && samples > 0 {
+        let own: u64 = sums.own.iter().map(weight).sum();
+        if frame.kind.is_without_name() && own > 0 {
             let module = (frame.module as usize).checked_sub(1);
             let module = module.and_then(|module| picture.modules.get(module));
-            unnamed.push((samples, module.map_or("no module", |module| module.name.as_str())));
+            unnamed.push((own, module.map_or("no module", |module| module.name.as_str())));
         }
     }
-    let samples: u64 = unnamed.iter().map(|(samples, _)| samples).sum();
+    let weight: u64 = unnamed.iter().map(|(own, _)| own).sum();
     let (_, most) = unnamed.iter().max()?;
     let message = format!(
         "{:.1}% of the samples have no function name: mostly {most} (rep modules says why)",
-        share(samples, all)
+        share(weight, all)
     );
     let code = "unnamed".into();
-    (samples.saturating_mul(20) > all).then_some(PageWarning { code, message })
+    (weight.saturating_mul(20) > all).then_some(PageWarning { code, message, is_minor: false })
 }
 
 /// Returns the last part of a path.

@@ -37,19 +37,33 @@ pub(super) fn help(line: &Line) -> Result<Vec<OsString>, ExitCode> {
     Err(refused(&Refusal::Text(text)))
 }
 
-/// Returns the lists of sort keys.
+/// Returns the lists of sort keys, a line for each.
 fn keys() -> String {
     let lists = [
-        ("Sort keys, for -s and -F", Availability::Always),
-        ("only with --off-cpu or --wall", Availability::OfTime),
-        ("only with -b", Availability::OfBranches),
+        ("Sort keys, for -s and -F:", Availability::Always),
+        ("Only with --off-cpu or --wall:", Availability::OfTime),
+        ("Only with -b:", Availability::OfBranches),
     ];
-    let lists =
-        lists.map(|(what, availability)| format!("{what}: {}\n", SortKey::list_of(availability)));
-    format!(
-        "{}fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields (all of them)\n",
-        lists.concat()
-    )
+    let mut text = String::new();
+    for (what, availability) in lists {
+        text.push_str(&format!("{what}\n"));
+        for (names, meaning) in SortKey::meanings(availability) {
+            text.push_str(&key_line(&names.join(", "), meaning.trim_end_matches('.')));
+        }
+        text.push('\n');
+    }
+    text.push_str("Fields of tracepoints:\n");
+    text.push_str(&key_line(
+        "[EVENT.]FIELD[/raw]",
+        "One field, /raw: without the kernel's print format",
+    ));
+    text.push_str(&key_line("trace_fields", "All fields"));
+    text
+}
+
+/// Returns the line of a sort key.
+fn key_line(names: &str, meaning: &str) -> String {
+    format!("  {names:<34}  {meaning}\n")
 }
 
 /// Print the manual page of rep, or of one of its commands, for man(1): rep man | man -l -

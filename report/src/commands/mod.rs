@@ -12,6 +12,7 @@ mod manual;
 mod page_code;
 mod picture;
 mod report;
+mod title;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -33,9 +34,9 @@ pub(crate) static COMMANDS: &[CommandEntry] = &[
         name: "report",
         shows: "histograms of samples (the default)",
         examples: &[
-            "rep                            the hottest functions of out.data or perf.data",
-            "rep -s dso,symbol --limit 20   the 20 hottest functions of all threads together",
-            "rep --comm nginx -g caller     call trees of one program, from main on",
+            "rep --no-children --limit 20   the 20 hottest functions of out.data or perf.data",
+            "rep                            the same with all that they call, where callchains are",
+            "rep -g caller --comm nginx     call trees of one program, from main on",
         ],
         place: HelpPlace::Line,
         definition: args::definition,
@@ -125,7 +126,10 @@ pub(crate) static COMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "flame",
         shows: "a flame graph as SVG",
-        examples: &["rep flame -o app.svg", "rep flame -o change.svg --diff old.data new.data"],
+        examples: &[
+            "rep flame -o app.svg                       without -o: beside the recording",
+            "rep flame -o change.svg --diff old.data new.data",
+        ],
         place: HelpPlace::Name,
         definition: flame::FlameArgs::command,
         run: |line| stream(line.parse(flame::query), flame::run),
@@ -134,7 +138,7 @@ pub(crate) static COMMANDS: &[CommandEntry] = &[
         name: "html",
         shows: "a page for any browser: flame graph, functions, callers, timeline",
         examples: &[
-            "rep html -o app.html                           open it, send it",
+            "rep html -o app.html                           open it, send it; without -o: FILE.html",
             "rep html -o change.html --diff old.data new.data   what changed",
         ],
         place: HelpPlace::Name,

@@ -1,7 +1,10 @@
 //! Instructions of the hottest functions, for the page.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
+use super::picture::is_summed;
 use crate::analyses::annotate::{AnnotatedEvent, AnnotatedFunction, Limits, annotated};
 use crate::code::Extent;
 use crate::picture::Picture;
@@ -12,13 +15,18 @@ use crate::query::{ChainOptions, Mode, Query, Source};
 const HOTTEST: Limits =
     Limits { most: 14, least: 0.5, extent: Extent::NearSamples { most: 2000, around: 8 } };
 
-/// Annotates the hottest functions of each event: none of standard input, which can be read once.
+/// Annotates the hottest functions of each event: none of standard input, which can be read once,
+/// and of profiles, which have sums only.
 pub(super) fn hottest(query: &Query) -> anyhow::Result<Vec<AnnotatedEvent>> {
     if query.sources.contains(&Source::Stdin) {
         return Ok(Vec::new());
     }
     let query = Query { chains: ChainOptions::default(), mode: Mode::Samples, ..query.clone() };
-    Ok(annotated(&query, None, HOTTEST)?.1)
+    match annotated(&query, None, HOTTEST) {
+        Ok((_, events)) => Ok(events),
+        Err(error) if is_summed(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the instructions of annotated functions, and sentences that say why there are none of
@@ -34,7 +42,7 @@ pub(super) fn page_code(
         let module = module.map_or("", |module| module.name.as_str());
         of_names.entry((module, frame.name.as_str())).or_insert(number);
     }
-    let (mut all, mut reasons) = (Vec::new(), Vec::new());
+    let (mut all, mut reasons) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
     for event in events {
         let Some(place) = picture.events.iter().position(|known| known.name == event.name) else {
             continue;
@@ -45,12 +53,29 @@ pub(super) fn page_code(
             match &function.code {
                 Ok(_) => all.push(PageCode { frame: *frame, event: place, rows: rows(&function) }),
                 Err(reason) => {
-                    reasons.push(format!("No instructions of {} ({}): {reason}", name.1, name.0));
+                    reasons
+                        .entry(reason.to_string())
+                        .or_default()
+                        .push(format!("{} ({})", name.1, name.0));
                 }
             }
         }
     }
-    (all, reasons)
+    (
+        all,
+        reasons.into_iter().map(|(reason, functions)| without_code(&functions, &reason)).collect(),
+    )
+}
+
+/// Returns a sentence that says why functions have no instructions.
+fn without_code(functions: &[String], reason: &str) -> String {
+    const SHOWN: usize = 3;
+    let shown = functions.get(..SHOWN).unwrap_or(functions).join(", ");
+    let others = match functions.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    format!("No instructions of {shown}{others}: {reason}")
 }
 
 /// Returns the instructions of a function.

@@ -12,11 +12,12 @@ use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::described::have_switches;
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::gather::gather;
-use crate::input::{Input, retry_if_changed};
+use crate::input::{Input, OpenError, retry_if_changed};
 use crate::picture::{PictureBuilder, RenamedProgram, columns};
 use crate::profile::Profile;
-use crate::profile::recording::quoted;
-use crate::query::{ChainOptions, FrameKey, Mode, Needs, Query, Source, Steps, TimeSteps, Warning};
+use crate::query::{
+    ChainOptions, FrameKey, Mode, Needs, Query, SortKey, Source, Steps, TimeSteps, Warning,
+};
 
 /// Options of pictures.
 #[derive(Debug, Args)]
@@ -24,9 +25,10 @@ pub(super) struct PictureArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    /// File to write, `-` for standard output; an existing one is replaced
+    /// File to write, `-` for standard output; an existing one is replaced [default: beside the
+    /// recording, with its name and .html or .svg; an existing one becomes FILE.old]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(super) output: PathBuf,
+    output: Option<PathBuf>,
 
     /// Compare with the recording BASE (may be given several times): what became more, and what less
     #[arg(long = "diff", value_name = "BASE", value_hint = ValueHint::FilePath)]
@@ -74,7 +76,31 @@ pub(super) struct PictureSide {
     has_switches: bool,
 }
 
+/// Where a picture is written.
+#[derive(Debug)]
+pub(super) struct OutputFile {
+    path: PathBuf,
+    /// `true` if the user did not name it: what is there is kept.
+    is_default: bool,
+}
+
 impl PictureArgs {
+    /// Returns where the picture is written: by default beside its recording, with this extension.
+    pub(super) fn output(&self, extension: &str) -> Result<OutputFile, String> {
+        if let Some(path) = self.output.clone() {
+            return Ok(OutputFile { path, is_default: false });
+        }
+        match self.sources.sources().as_slice() {
+            [Source::Path(path)] => {
+                let mut name = path.clone().into_os_string();
+                name.push(format!(".{extension}"));
+                Ok(OutputFile { path: name.into(), is_default: true })
+            }
+            [_] => Err("-o FILE is needed for standard input".into()),
+            _ => Err("-o FILE is needed for several recordings".into()),
+        }
+    }
+
     /// Returns what is counted, by thread, CPU and time if the picture `has_cells`.
     pub(super) fn query(self, has_cells: bool) -> Result<PictureQuery, String> {
         let inlined = (self.inline || self.no_inline).then_some(self.inline);
@@ -138,12 +164,23 @@ impl PictureQuery {
 
 /// Returns a side that has samples.
 fn side(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
-    let (side, answered) = counted(query)?;
+    let (side, answered) = match counted(query) {
+        // A profile has no times: the picture has none either.
+        Err(error) if is_summed(&error) && query.has(SortKey::Time) => {
+            counted(&Query { columns: columns(false), ..query.clone() })?
+        }
+        other => other?,
+    };
     let failure = side.profile.warnings.iter().find(|warning| warning.is_failure());
     if let Some(failure) = failure {
         bail!("{}", failure.message);
     }
     Ok((side, answered))
+}
+
+/// Returns whether an error says that an input has sums of samples only.
+pub(super) fn is_summed(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(OpenError::Summed(..)))
 }
 
 fn counted(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
@@ -158,29 +195,33 @@ fn counted(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
     Ok((PictureSide { profile, facts, step, has_switches }, answered))
 }
 
-/// Returns the command that was recorded: of a recorder's command line, what is behind `--`.
-pub(super) fn command(facts: &RecordingFacts) -> Option<String> {
-    let words = &facts.facts.command;
-    let behind = words.iter().position(|word| word == "--").map_or(0, |place| place + 1);
-    let words: Vec<String> = words.iter().skip(behind).map(|word| quoted(word)).collect();
-    Some(words.join(" ")).filter(|line| !line.is_empty())
-}
-
 /// Writes the file, says so, and returns the warnings of all sides.
 pub(super) fn write_file(
-    path: &Path,
+    OutputFile { path, is_default }: &OutputFile,
     sides: Vec<PictureSide>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<Vec<Warning>> {
     if path == Path::new("-") {
         write(&mut io::stdout().lock())?;
     } else {
+        let kept = if *is_default { keep_earlier(path)? } else { String::new() };
         let size = replace_file(path, |out| write(out))
             .with_context(|| format!("cannot write {}", path.display()))?;
-        match size {
-            0 => say(&format!("rep: wrote {}", path.display())),
-            size => say(&format!("rep: wrote {} ({})", path.display(), units::bytes(size))),
-        }
+        let size = if size > 0 { format!(" ({})", units::bytes(size)) } else { String::new() };
+        say(&format!("rep: wrote {}{size}{kept}", path.display()));
     }
     Ok(sides.into_iter().flat_map(|side| side.profile.warnings).collect())
+}
+
+/// Renames what is at a path, as `rec` does, and returns the end of a sentence that says so.
+fn keep_earlier(path: &Path) -> anyhow::Result<String> {
+    if path.symlink_metadata().is_err() {
+        return Ok(String::new());
+    }
+    let mut old = path.to_owned().into_os_string();
+    old.push(".old");
+    let old = PathBuf::from(old);
+    std::fs::rename(path, &old)
+        .with_context(|| format!("cannot rename {} to {}", path.display(), old.display()))?;
+    Ok(format!("; the earlier file is {}", old.display()))
 }

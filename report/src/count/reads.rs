@@ -32,9 +32,12 @@ use rustc_hash::FxHashMap;
 use super::histogram::{Histogram, SampleRows};
 
 /// What a count of such values means.
-pub(crate) const LOWER_VALUES: &str = "counter values in samples are lower than the value before \
-                                       (reset, or records lost?): the increment is unknown and \
-                                       left out";
+pub(crate) const LOWER_VALUES: [&str; 2] = [
+    "counter value in samples is lower than the value before (reset, or records lost?): the \
+     increment is unknown and left out",
+    "counter values in samples are lower than the value before (reset, or records lost?): the \
+     increment is unknown and left out",
+];
 
 /// A counter whose values follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

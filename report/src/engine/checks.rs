@@ -23,10 +23,14 @@ fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Resu
         SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
         Mode::Branches | Mode::FallThroughs if !session.samples_have(SampleType::BRANCH_STACK) => {
-            anyhow::bail!("{name}: no branch stacks were recorded; record with -b")
+            anyhow::bail!(
+                "{name}: no branch stacks were recorded; record with rec -b, where the CPU has them"
+            )
         }
         Mode::Memory if !session.samples_have(access) => {
-            anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W")
+            anyhow::bail!(
+                "{name}: no memory accesses were recorded; record with rec mem (rec c2c, or -d and -W)"
+            )
         }
         _ => check_times(name, mode, session),
     }

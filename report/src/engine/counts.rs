@@ -290,9 +290,18 @@ fn total(row: &Row) -> EventCount {
 
 impl LeftOut {
     fn warnings(self) -> impl Iterator<Item = Warning> {
-        let of_records = "records of counts do not match their layout, and are left out";
-        let of_ids = "counts have an id that no event in the file has, and are left out";
-        let of_threads = "counts are of threads that the file's list of threads lacks";
+        let of_records = [
+            "record of counts does not match its layout, and is left out",
+            "records of counts do not match their layout, and are left out",
+        ];
+        let of_ids = [
+            "count has an id that no event in the file has, and is left out",
+            "counts have an id that no event in the file has, and are left out",
+        ];
+        let of_threads = [
+            "count is of a thread that the file's list of threads lacks",
+            "counts are of threads that the file's list of threads lacks",
+        ];
         [
             Warning::counted(self.malformed, "bad-record", of_records),
             Warning::counted(self.unknown_ids, "unknown-id", of_ids),

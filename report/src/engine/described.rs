@@ -130,25 +130,45 @@ pub(crate) fn have_switches(session: &Session<'_>) -> bool {
 
 /// Returns warnings of times that are missing, or shown at another stack.
 fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
-    let unpaired = "switches lack the record of the switch out or in (lost?), so their time is \
-                    unknown and left out";
-    let unsampled = format!(
-        "of {} waits have no stack of their own: their time is shown at the stack of the thread's \
-         CPU sample before, below `[nearest sample]`, or at `[no sample]`",
-        counts.stretches
-    );
+    let unpaired = [
+        "switch lacks the record of the switch out or in (lost?), so its time is unknown and left \
+         out",
+        "switches lack the record of the switch out or in (lost?), so their time is unknown and \
+         left out",
+    ];
+    let unsampled = [("has no stack of its", "its"), ("have no stack of their", "their")];
+    let unsampled = unsampled.map(|(have, of)| {
+        format!(
+            "of {} waits {have} own: {of} time is shown at the stack of the thread's CPU sample \
+             before, below `[nearest sample]`, or at `[no sample]`",
+            counts.stretches
+        )
+    });
     let all = [
         Warning::counted(counts.unpaired, "unpaired-switches", unpaired),
-        Warning::counted(counts.unsampled, "unsampled-switches", &unsampled),
+        Warning::counted(
+            counts.unsampled,
+            "unsampled-switches",
+            unsampled.each_ref().map(String::as_str),
+        ),
     ];
     all.into_iter().flatten()
 }
 
 fn dropped_warnings(dropped: &Dropped) -> impl Iterator<Item = Warning> {
     let Dropped { unknown_id, malformed, torn_chains, lower_values, .. } = *dropped;
-    let of_ids = "samples have an id that no event in the file has, and are left out";
-    let of_fields = "samples are too short for the fields of their event, and are left out";
-    let of_chains = "samples end inside their callchains, and count without them";
+    let of_ids = [
+        "sample has an id that no event in the file has, and is left out",
+        "samples have an id that no event in the file has, and are left out",
+    ];
+    let of_fields = [
+        "sample is too short for the fields of its event, and is left out",
+        "samples are too short for the fields of their event, and are left out",
+    ];
+    let of_chains = [
+        "sample ends inside its callchain, and counts without it",
+        "samples end inside their callchains, and count without them",
+    ];
     let all = [
         Warning::counted(lower_values, "counter-reset", LOWER_VALUES),
         Warning::counted(unknown_id, "unknown-id", of_ids),

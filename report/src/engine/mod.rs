@@ -16,6 +16,7 @@ pub(crate) mod facts;
 pub(crate) mod fetching;
 pub(crate) mod gather;
 mod input_profile;
+mod interpreters;
 mod labeller;
 mod labels;
 mod module_uses;

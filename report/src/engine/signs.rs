@@ -9,6 +9,7 @@ use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::AttrEntry;
 use rustc_hash::FxHashMap;
 
+use super::interpreters::{INTERPRETERS, Interpreter, RecordedCommand};
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
@@ -20,64 +21,6 @@ use crate::query::{Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
 use crate::samples::{Session, are_hardware_calls};
 use crate::symbols::Module;
 use crate::timeline::{CommRef, ThreadRef};
-
-/// The function in which an interpreter runs a program's code, and what shows the program's own
-/// functions.
-struct Interpreter {
-    functions: &'static [&'static str],
-    language: &'static str,
-    /// Beginning of the names of the program's functions where they are known; empty if they never
-    /// are.
-    named: &'static str,
-    remedy: &'static str,
-}
-
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter {
-        functions: &["_PyEval_EvalFrameDefault"],
-        language: "Python",
-        named: "py::",
-        remedy: "run it with `python3 -X perf` or PYTHONPERFSUPPORT=1 (Python 3.12 or later), and \
-                 record callers with --call-graph dwarf",
-    },
-    Interpreter {
-        functions: &["Builtins_InterpreterEntryTrampoline"],
-        language: "JavaScript",
-        named: "",
-        remedy: "run it with `node --perf-basic-prof --interpreted-frames-native-stack`",
-    },
-    Interpreter {
-        functions: &["Interpreter"],
-        language: "Java",
-        named: "",
-        remedy: "methods have names once they are compiled: record after the start (rec -D MS), \
-                 with `java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit`",
-    },
-    Interpreter {
-        functions: &["vm_exec_core", "rb_vm_exec"],
-        language: "Ruby",
-        named: "",
-        remedy: "compiled methods have names with `ruby --yjit --yjit-perf` (Ruby 3.3 or later)",
-    },
-    Interpreter {
-        functions: &["Perl_runops_standard"],
-        language: "Perl",
-        named: "",
-        remedy: "perl has no names for perf; a profiler of its own has (Devel::NYTProf)",
-    },
-    Interpreter {
-        functions: &["execute_ex"],
-        language: "PHP",
-        named: "",
-        remedy: "php has no names for perf; a profiler of its own has (Excimer, SPX)",
-    },
-    Interpreter {
-        functions: &["luaV_execute"],
-        language: "Lua",
-        named: "",
-        remedy: "lua has no names for perf; a hook (debug.sethook) or LuaJIT's -jp has",
-    },
-];
 
 /// Number of frames at which the kernel cuts callchains by default.
 const CUT: u32 = 127;
@@ -143,7 +86,7 @@ impl Labeller<'_> {
         let (query, layout) = (self.query, rows.layout());
         let (mut hints, mut counted) = (Vec::new(), CountedStacks::default());
         if layout.has(Field::Address) && query.has(SortKey::Symbol) {
-            hints = self.interpreters(rows, stacks);
+            hints = self.interpreters(rows, stacks, &RecordedCommand::of(session));
         }
         // Frames without a function must be there, and none of branches.
         let has_chains = layout.has(Field::Chain) && layout.cpu_mode;
@@ -157,7 +100,12 @@ impl Labeller<'_> {
     }
 
     /// Returns a hint if an interpreter's function has at least 5 % of the samples.
-    pub(crate) fn interpreters(&self, rows: &Rows, stacks: &Stacks) -> Vec<Warning> {
+    fn interpreters(
+        &self,
+        rows: &Rows,
+        stacks: &Stacks,
+        recorded: &RecordedCommand,
+    ) -> Vec<Warning> {
         let mut samples = FxHashMap::<(u32, u64, bool), (Frame, u64)>::default();
         let mut all = 0_u64;
         for (key, count) in rows.iter() {
@@ -188,17 +136,21 @@ impl Labeller<'_> {
             .iter()
             .zip(of_languages)
             .filter(|(_, count)| count.saturating_mul(20) >= all.max(1));
-        let lacking = found.filter(|(interpreter, _)| !self.has_names(interpreter.named, stacks));
-        let hint = |(interpreter, count): (&Interpreter, u64)| {
-            let Interpreter { language, remedy, functions, .. } = interpreter;
+        let mut hints = Vec::new();
+        for (interpreter, count) in found {
+            if self.has_names(interpreter.named, stacks) {
+                continue;
+            }
+            let Some(remedy) = recorded.remedy(interpreter) else { continue };
+            let Interpreter { language, functions, .. } = interpreter;
             let (percent, function) = (share(count, all), functions.first().unwrap_or(&""));
             let message = format!(
                 "{percent:.1}% of the samples are in {function}, the interpreter of {language}, \
                  whose functions are not shown: {remedy}"
             );
-            Warning::new(Warning::INTERPRETER, message)
-        };
-        lacking.map(hint).collect()
+            hints.push(Warning::new(Warning::INTERPRETER, message));
+        }
+        hints
     }
 
     /// Returns whether a function that begins so is in any stack.

@@ -52,6 +52,13 @@ pub(crate) struct PictureFrame {
     pub(crate) name: String,
 }
 
+impl FrameKind {
+    /// Returns whether the function has no name, or is not known.
+    pub(crate) fn is_without_name(self) -> bool {
+        matches!(self, Self::NoName | Self::Inferred | Self::Cut)
+    }
+}
+
 impl PictureFrame {
     /// Returns the frame that stands for stacks with few samples.
     pub(crate) fn rare_stacks() -> Self {
@@ -147,6 +154,11 @@ impl Picture {
     pub(crate) fn cpus(&self) -> u32 {
         let cells = self.events.iter().flat_map(|event| &event.cells);
         cells.map(|cell| cell.cpu).max().unwrap_or(0)
+    }
+
+    /// Returns what a count weighs in an event: its period, or samples of tracepoints.
+    pub(crate) fn weight(event: &PictureEvent, count: Count) -> u64 {
+        if event.is_tracepoint { count.samples } else { count.period }
     }
 
     /// Returns the side of a cell.

@@ -1,14 +1,10 @@
-//! Facts about a recording in the comments of a profile, for comparing profiles as recordings: one
-//! comment for each, `name: value`, where the value is JSON.
+//! Facts about a recording in a profile, for comparing profiles as recordings, as JSON:
 //!
 //! ```text
-//!   recrep: 1
-//!   host: "build-7"
-//!   command: ["rec","-g","--","app"]
+//!   {"recrep":1,"host":"build-7","command":["rec","-g","--","app"],…}
 //! ```
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// Facts about a recording; of a profile that rep did not write, there are none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,24 +60,14 @@ impl Facts {
     /// Version that is read and written.
     pub(crate) const VERSION: u32 = 1;
 
-    /// Returns the comments that have these facts.
-    pub(crate) fn comments(&self) -> Vec<String> {
-        let Ok(Value::Object(facts)) = serde_json::to_value(self) else { return Vec::new() };
-        let known = facts.into_iter().filter(|(_, value)| !value.is_null());
-        known.map(|(name, value)| format!("{name}: {value}")).collect()
+    /// Returns the facts as a text.
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the facts in comments; `None` if rep did not write them.
-    pub(crate) fn of<'c>(comments: impl Iterator<Item = &'c str>) -> Option<Self> {
-        let mut facts = Map::new();
-        for comment in comments {
-            if let Some((name, value)) = comment.split_once(": ")
-                && let Ok(value) = serde_json::from_str(value)
-            {
-                facts.entry(name).or_insert(value);
-            }
-        }
-        let facts: Self = serde_json::from_value(Value::Object(facts)).ok()?;
+    /// Returns the facts in a text; `None` if rep did not write it.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let facts: Self = serde_json::from_str(text).ok()?;
         (facts.recrep == Self::VERSION).then_some(facts)
     }
 }
@@ -101,10 +87,11 @@ mod tests {
             events: vec![event],
             ..Facts::default()
         };
-        let comments = facts.comments();
-        assert!(comments.contains(&r#"host: "h""#.to_owned()), "{comments:?}");
-        assert_eq!(Facts::of(comments.iter().map(String::as_str)), Some(facts));
-        assert_eq!(Facts::of(["a comment", "host: 1"].into_iter()), None);
-        assert_eq!(Facts::of([].into_iter()), None);
+        let text = facts.to_text();
+        assert!(text.contains(r#""host":"h""#), "{text}");
+        assert_eq!(Facts::from_text(&text), Some(facts));
+        assert_eq!(Facts::from_text(r#"{"host":1}"#), None);
+        assert_eq!(Facts::from_text(r#"{"recrep":9}"#), None);
+        assert_eq!(Facts::from_text(""), None);
     }
 }

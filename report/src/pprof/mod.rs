@@ -1,5 +1,5 @@
 //! pprof's profiles: the messages of `profile.proto`, for reading and for writing, and the facts
-//! that rep keeps in their comments.
+//! that rep keeps in a field of its own, which other readers skip: they print comments.
 //!
 //! ```text
 //!   Profile ─┬─ sample_type    a name and a unit for each value of a sample
@@ -8,7 +8,8 @@
 //!            ├─ mapping        range of addresses, file, build ID
 //!            ├─ function       name, name as the file spells it, source file
 //!            ├─ string_table   all texts; the others are numbers of these
-//!            └─ comment        facts ([`Facts`])
+//!            ├─ comment        the recorder's command line
+//!            └─ facts          of rep ([`Facts`])
 //! ```
 //!
 //! Source: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
@@ -49,7 +50,12 @@ pub(crate) struct PprofProfile {
     pub(crate) comment: Vec<i64>,
     #[prost(int64, tag = "14")]
     pub(crate) default_sample_type: i64,
+    #[prost(string, tag = "7267")]
+    pub(crate) facts: String,
 }
+
+/// Number of the field that has the facts, far above those of `profile.proto`.
+pub(crate) const FACTS: u32 = 7267;
 
 /// Name and unit of values.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
@@ -224,7 +230,7 @@ pub(crate) fn is_profile(bytes: &[u8]) -> bool {
                 }
             }
             Ok((2..=7, RawField::Bytes(_)) | (7..=10 | 12..=15, RawField::Number(_))) => {}
-            Ok((11 | 13, RawField::Bytes(_))) => {}
+            Ok((11 | 13 | FACTS, RawField::Bytes(_))) => {}
             // A profile that was cut is one.
             Err(_) => return has_types && read > 2,
             _ => return false,

@@ -98,7 +98,7 @@ impl ModuleUses {
         let inferred = match self.inferred() {
             0 => String::new(),
             inferred => format!(
-                "; {:.1}% are in inferred functions (module+0xSTART)",
+                "; another {:.1}% are in functions of unknown name, shown as module+0xSTART",
                 share(inferred, all.samples)
             ),
         };

@@ -19,6 +19,8 @@ pub struct Declaration {
     /// Main name, then aliases; no name if users cannot name it.
     names: &'static [&'static str],
     pub heading: &'static str,
+    /// What it shows, for the list of all keys.
+    meaning: &'static str,
     pub availability: Availability,
     /// The fields of a counted key that it needs, besides [`Field::Meta`]: at most three.
     pub fields: &'static [Field],
@@ -43,6 +45,7 @@ const fn key(
     Declaration {
         names,
         heading,
+        meaning: "",
         availability: Availability::Always,
         fields,
         bits: u64::MAX,
@@ -55,6 +58,10 @@ const fn key(
 impl Declaration {
     const fn of(self, availability: Availability) -> Self {
         Self { availability, ..self }
+    }
+
+    const fn meaning(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
     }
 
     const fn bits(self, bits: u64) -> Self {
@@ -121,11 +128,11 @@ impl Declaration {
 
 /// Declares the sort keys: the variants, and their rows in `ALL`.
 macro_rules! keys {
-    ($($(#[$doc:meta])* $key:ident = $row:expr;)*) => {
+    ($($(#[doc = $doc:literal])+ $key:ident = $row:expr;)*) => {
         /// A sort key: a column by which samples are grouped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SortKey {
-            $($(#[$doc])* $key,)*
+            $($(#[doc = $doc])+ $key,)*
             /// A tracepoint field: the column's index among the field columns.
             TraceField(u8),
             /// What an input's path has, by its place in [`super::Query::by`].
@@ -137,7 +144,7 @@ macro_rules! keys {
             use KeyAddress::{At, From};
             use Shown::{Name as Named, Number, Text};
             &[
-                $((SortKey::$key, $row),)*
+                $((SortKey::$key, $row.meaning(concat!($($doc),+))),)*
                 (SortKey::TraceField(0), key(&[], "", &[Field::Payload], Shown::Trace)),
                 (SortKey::Input(0), key(&[], "", &[], Shown::Input)),
             ]
@@ -181,7 +188,9 @@ keys! {
     Srcfile = key(&["srcfile"], "Source File", SRCLINE, Named(Name::SourceFile));
     /// The sampled address.
     Ip = key(&["ip", "addr"], "Address", &[Field::Ip], Number(Kind::Address));
+    /// The CPU that the sample was taken on.
     Cpu = key(&["cpu"], "CPU", &[], Number(Kind::Cpu)).meta(Meta::CPU);
+    /// The event.
     Event = key(&["event"], "Event", &[], Named(Name::Event)).meta(Meta::EVENT);
     /// The source of the data, raw and decoded.
     DataSrc = key(&["data_src"], "Data Source", &[Field::DataSrc], Number(Kind::DataSrc));
@@ -214,9 +223,11 @@ keys! {
     /// The third part of the weight of one sample, times the number of samples.
     StageCycles =
         key(&["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle", LATENCY, Number(Kind::PerSample)).bits(STAGE);
+    /// The physical address of the data.
     PhysAddr = key(&["phys_daddr"], "Data Physical Address", &[Field::PhysAddr], Named(Name::Data))
         .meta(Meta::AT_MODE)
         .with(MODE);
+    /// The module that the data address is in.
     DataDso = key(&["dso_daddr"], "Data Object", &[Field::DataModule], Named(Name::Module));
     /// The size of the function, in bytes.
     SymbolSize = key(&["symbol_size", "sym_size"], "Symbol size", SYMBOL, Named(Name::FunctionSize))
@@ -231,21 +242,27 @@ keys! {
     Offset = key(&[], "", &[Field::Offset], Number(Kind::Address));
     /// The size of the module's mapping, in bytes.
     DsoSize = key(&["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize));
+    /// The path of the module.
     DsoPath = key(&["dso_path"], "Path", &[Field::Module], Named(Name::Path));
+    /// The build ID of the module.
     BuildId = key(&["build_id"], "Build ID", &[Field::Module], Named(Name::BuildId));
     /// What tells the module's file from others of its name.
     Identity = key(&[], "", &[Field::Module], Named(Name::Identity));
+    /// The socket of the CPU.
     Socket = key(&["socket"], "Socket", &[], Named(Name::Socket)).meta(Meta::CPU);
     /// The cgroup, as a path.
     Cgroup = key(&["cgroup"], "Cgroup", &[Field::Cgroup], Named(Name::Cgroup));
     /// The thread's cgroup namespace: device and inode.
     CgroupId = key(&["cgroup_id"], "cgroup id (dev/inode)", &[Field::CgroupSpace], Named(Name::CgroupSpace));
+    /// The flags of the memory transaction that the sample was in.
     Transaction = key(&["transaction"], "Transaction", &[Field::Transaction], Text(transaction));
     /// The time, in steps of `--time-quantum`.
     Time = key(&["time"], "Time", &[Field::Time], Number(Kind::Micros));
     /// The page size at the ip.
     CodePageSize = key(&["code_page_size"], "Code Page Size", &[Field::CodePage], Text(page_size));
+    /// The page size at the data address.
     DataPageSize = key(&["data_page_size"], "Data Page Size", &[Field::DataPage], Text(page_size));
+    /// The symbol at the data address.
     DataSymbol = key(&["symbol_daddr"], "Data Symbol", DATA, Named(Name::DataSymbol)).meta(Meta::AT_MODE).with(MODE);
     /// The cache line of the data address.
     DataCacheLine =
@@ -270,28 +287,39 @@ keys! {
         .of(OfBranches);
     /// The target of a branch: the module's path and the offset in it.
     ToPlace = key(&["place_to"], "Target Place", SYMBOL, Named(Name::FileOffset(At))).of(OfBranches);
+    /// The module of a branch's source.
     FromDso = key(&["dso_from"], "Source Shared Object", &[Field::FromModule], Named(Name::Module)).of(OfBranches);
+    /// The module of a branch's target.
     ToDso = key(&["dso_to"], "Target Shared Object", &[Field::Module], Named(Name::Module)).of(OfBranches);
+    /// The function of a branch's source.
     FromSymbol = key(&["symbol_from", "sym_from"], "Source Symbol", FROM_SYMBOL, Named(Name::Function(From)))
         .meta(Meta::FROM)
         .with(FROM_MODE)
         .of(OfBranches);
+    /// The function of a branch's target.
     ToSymbol = key(&["symbol_to", "sym_to"], "Target Symbol", SYMBOL, Named(Name::Function(At)))
         .meta(Meta::AT)
         .with(TO_MODE)
         .of(OfBranches);
+    /// The source line of a branch's source.
     FromSrcline =
         key(&["srcline_from"], "From Source:Line", &[Field::FromModule, Field::FromLine], Named(Name::Line(From)))
             .of(OfBranches);
+    /// The source line of a branch's target.
     ToSrcline = key(&["srcline_to"], "To Source:Line", SRCLINE, Named(Name::Line(At))).of(OfBranches);
+    /// The address of a branch's source.
     FromAddr = key(&["addr_from"], "Source Address", &[Field::From], Number(Kind::Address)).of(OfBranches);
+    /// The address of a branch's target.
     ToAddr = key(&["addr_to"], "Target Address", &[Field::To], Number(Kind::Address)).of(OfBranches);
+    /// Whether the branch was mispredicted.
     Mispredict = key(&["mispredict"], "Branch Mispredicted", &[Field::Branch], Text(prediction))
         .bits(BranchFlags::PREDICTION)
         .of(OfBranches);
+    /// Whether the branch was in a memory transaction.
     InTx = key(&["in_tx"], "Branch in transaction", &[Field::Branch], Text(|bit| either(bit, ["T", "."])))
         .bits(BranchFlags::IN_TX)
         .of(OfBranches);
+    /// Whether the branch was the abort of a memory transaction.
     Abort = key(&["abort"], "Transaction abort", &[Field::Branch], Text(|bit| either(bit, ["A", "."])))
         .bits(BranchFlags::ABORT)
         .of(OfBranches);
@@ -324,10 +352,14 @@ impl SortKey {
         ALL.iter().flat_map(|(_, declared)| declared.names).copied()
     }
 
-    /// Returns the names of the keys with this availability.
-    pub fn list_of(availability: Availability) -> String {
-        let keys = ALL.iter().filter(|(_, declared)| declared.availability == availability);
-        keys.flat_map(|(_, declared)| declared.names).copied().collect::<Vec<&str>>().join(", ")
+    /// Returns the keys with this availability that users can name: the names and what they mean.
+    pub(crate) fn meanings(
+        availability: Availability,
+    ) -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
+        let keys = ALL.iter().map(|(_, declared)| declared);
+        let keys = keys.filter(move |declared| declared.availability == availability);
+        keys.filter(|declared| !declared.names.is_empty())
+            .map(|declared| (declared.names, declared.meaning.trim()))
     }
 
     pub fn declared(self) -> &'static Declaration {
@@ -399,6 +431,8 @@ mod tests {
         assert_eq!(SortKey::named("SYM"), Some(SortKey::Symbol));
         assert_eq!(SortKey::named("nope"), None);
         for (key, declared) in ALL {
+            let is_told = declared.names.is_empty() || declared.meaning.trim().ends_with('.');
+            assert!(is_told, "{key:?}");
             assert!(std::ptr::eq(key.declared(), declared) && declared.fields.len() < 4, "{key:?}");
         }
     }

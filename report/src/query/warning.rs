@@ -12,6 +12,9 @@ pub struct Warning {
     /// Byte offset in the input, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// Number of samples, callchains or records that it is about, if it is about some only.
+    #[serde(skip)]
+    pub(crate) affected: Option<u64>,
 }
 
 impl Warning {
@@ -38,7 +41,12 @@ impl Warning {
 
     /// Creates a warning about the whole input.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), offset: None }
+        Self { code, message: message.into(), offset: None, affected: None }
+    }
+
+    /// Creates a warning about so many samples, callchains or records.
+    pub(crate) fn about(affected: u64, code: &'static str, message: impl Into<String>) -> Self {
+        Self { affected: Some(affected), ..Self::new(code, message) }
     }
 
     /// Returns whether it says that there is no answer: no sample was recorded, or none passes the
@@ -47,9 +55,11 @@ impl Warning {
         matches!(self.code, Self::NO_SAMPLES | Self::NO_MATCH)
     }
 
-    /// Creates a warning whose message begins with this count; `None` if it is 0.
-    pub fn counted(count: u64, code: &'static str, message: &str) -> Option<Self> {
-        (count > 0).then(|| Self::new(code, format!("{count} {message}")))
+    /// Creates a warning whose message begins with this count, and goes on with one of the texts:
+    /// for one, or for several; `None` if it is 0.
+    pub fn counted(count: u64, code: &'static str, [one, several]: [&str; 2]) -> Option<Self> {
+        let message = if count == 1 { one } else { several };
+        (count > 0).then(|| Self::about(count, code, format!("{count} {message}")))
     }
 }
 
@@ -59,12 +69,13 @@ impl From<&Error> for Warning {
             code: error.kind.code(),
             message: error.kind.to_string(),
             offset: Some(error.offset),
+            affected: None,
         }
     }
 }
 
 impl From<recrep_format::read::Warning> for Warning {
     fn from(warning: recrep_format::read::Warning) -> Self {
-        Self { code: warning.code, message: warning.message, offset: Some(warning.offset) }
+        Self { offset: Some(warning.offset), ..Self::new(warning.code, warning.message) }
     }
 }

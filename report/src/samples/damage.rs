@@ -33,12 +33,14 @@ impl Session<'_> {
             ..w
         }));
         if let Some((count, first)) = &self.side_band.malformed {
-            let message = format!(
-                "{count} records do not match their type's layout and are left out; the first: {}",
-                first.kind
-            );
+            let what = match count {
+                1 => "record does not match its type's layout and is left out",
+                _ => "records do not match their type's layout and are left out; the first",
+            };
+            let message = format!("{count} {what}: {}", first.kind);
             let offset = Some(first.offset);
-            all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
+            let warning = Warning { offset, ..Warning::about(*count, "bad-record", message) };
+            all.push(self.streams.located(warning));
         }
         if let Some(reason) = self.input.torn() {
             all.push(Warning::new("truncated", reason));
@@ -46,7 +48,8 @@ impl Session<'_> {
         if let Some(error) = &self.side_band.torn_symbols {
             let message =
                 format!("the names of functions in the file are not all used: {}", error.kind);
-            all.push(Warning { code: error.kind.code(), message, offset: Some(error.offset) });
+            let offset = Some(error.offset);
+            all.push(Warning { offset, ..Warning::new(error.kind.code(), message) });
         }
         if self.side_band.aux_bytes > 0 {
             let size = units::bytes(self.side_band.aux_bytes);
@@ -54,8 +57,12 @@ impl Session<'_> {
                 format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
             all.push(Warning::new("aux-not-decoded", message));
         }
-        let truncated = "records of AUX trace are truncated: the trace lacks what came after \
-                         (larger AUX buffers may help)";
+        let truncated = [
+            "record of AUX trace is truncated: the trace lacks what came after (larger AUX buffers \
+             may help)",
+            "records of AUX trace are truncated: the trace lacks what came after (larger AUX \
+             buffers may help)",
+        ];
         all.extend(Warning::counted(self.side_band.aux_truncated, "aux-truncated", truncated));
         if self.file.attrs.entries().is_empty() {
             all.push(Warning::new(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or
 /// `\u{202e}`, so that a recording cannot control the reader's terminal.
@@ -33,6 +33,21 @@ pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
+/// Returns the beginning of a line that fits in `width` columns.
+pub(crate) fn cut(line: &str, width: usize) -> &str {
+    if line.len() <= width {
+        return line;
+    }
+    let mut used = 0;
+    for (at, c) in line.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            return line.get(..at).unwrap_or(line);
+        }
+    }
+    line
+}
+
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -54,5 +69,12 @@ mod tests {
     #[test]
     fn wide_characters_take_two_columns() {
         assert_eq!(["", "plain", "ünïcode", "日本"].map(columns), [0, 5, 7, 4]);
+    }
+
+    #[test]
+    fn lines_are_cut_to_the_width_of_the_terminal() {
+        assert_eq!(cut("abcdef", 4), "abcd");
+        assert_eq!(cut("日本語", 5), "日本");
+        assert_eq!(cut("abc", 4), "abc");
     }
 }

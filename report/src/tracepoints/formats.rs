@@ -71,11 +71,8 @@ impl Formats {
 
     fn warn(&mut self, error: &recrep_format::error::Error) {
         let message = format!("cannot read the formats of tracepoints: {}", error.kind);
-        self.warnings.push(Warning {
-            code: "bad-tracing-data",
-            message,
-            offset: Some(error.offset),
-        });
+        let warning = Warning::new("bad-tracing-data", message);
+        self.warnings.push(Warning { offset: Some(error.offset), ..warning });
     }
 
     /// Returns the tracepoint with this index among the file's events.

@@ -179,8 +179,8 @@ fn damaged_counts_are_told() {
         Body::Stat(Stat { id, cpu, thread, value, enabled, running })
     };
     for (stream, code) in [
-        (whole.clone().record(0, stat(99, 0)), "counts have an id"),
-        (whole.clone().record(0, stat(10, 9)), "counts are of threads"),
+        (whole.clone().record(0, stat(99, 0)), "1 count has an id"),
+        (whole.clone().record(0, stat(10, 9)), "1 count is of a thread"),
         (whole.clone().record(0, stat(10, 0)), "the record that ends the counting is missing"),
     ] {
         fs::write(&file, stream.file()).unwrap();

@@ -300,7 +300,7 @@ mod tests {
         assert!(text.contains("'./app 1' (2 runs):"), "{text}");
         assert!(text.contains("CPUs utilized             ( +- 33.33% )\n"), "{text}");
         let elapsed = "           0.00600 +- 0.00200 seconds time elapsed  ( +- 33.33% )  95 %: \
-                       -0.01941 to 0.03141\n";
+                       0.00000 to 0.03141\n";
         assert!(text.contains(elapsed), "{text}");
     }
 

@@ -141,7 +141,10 @@ impl FoundCalls {
         }
         let collected = CollectedCrossings::read(session, &events, &filter, chains.as_ref());
         let CollectedCrossings { threads, callers, names, end, unusable } = collected;
-        let message = "samples of system calls lack their thread, time or fields, and are left out";
+        let message = [
+            "sample of a system call lacks its thread, time or fields, and is left out",
+            "samples of system calls lack their thread, time or fields, and are left out",
+        ];
         found.warnings.extend(Warning::counted(unusable, "bad-sample", message));
         let names = SyscallNames::new(session.file, names);
         let of_thread = |CrossingThread { thread, pid, crossings }| {

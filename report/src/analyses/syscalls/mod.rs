@@ -196,13 +196,23 @@ fn read(asked: &SyscallsQuery, input: &Input, resolver: &Resolver) -> anyhow::Re
 /// Returns warnings of calls that are missing.
 fn lost(inputs: &[InputSummary], one_sided: OneSided) -> impl Iterator<Item = Warning> {
     let lost = inputs.iter().map(|input| input.lost_events.max(input.lost_samples)).sum();
-    let of_records = "records were lost, as rings were full: calls are missing, and those around \
-                      gaps may have the wrong latency (larger rings, -m, lose fewer; so do \
-                      callchains without copies of stacks: rec trace --call-graph fp)";
-    let of_entries = "calls lack the sample of their entry, so their latency is unknown";
-    let of_exits = "calls lack the sample of their exit, and are left out";
+    let of_records = ["record was lost", "records were lost"].map(|lost| {
+        format!(
+            "{lost}, as rings were full: calls are missing, and those around gaps may have the \
+             wrong latency (larger rings, -m, lose fewer; so do callchains without copies of \
+             stacks: rec trace --call-graph fp)"
+        )
+    });
+    let of_entries = [
+        "call lacks the sample of its entry, so its latency is unknown",
+        "calls lack the sample of their entry, so their latency is unknown",
+    ];
+    let of_exits = [
+        "call lacks the sample of its exit, and is left out",
+        "calls lack the sample of their exit, and are left out",
+    ];
     [
-        Warning::counted(lost, "lost-records", of_records),
+        Warning::counted(lost, "lost-records", of_records.each_ref().map(String::as_str)),
         Warning::counted(one_sided.without_entry, "without-entry", of_entries),
         Warning::counted(one_sided.without_exit, "without-exit", of_exits),
     ]

@@ -92,7 +92,7 @@ impl ChainEnds {
                  --call-graph unwind,SIZE)"
             };
             let message = format!("{}: {reason}", lack(self.copied));
-            warnings.push(Warning::new("truncated-stack", message));
+            warnings.push(Warning::about(self.copied, "truncated-stack", message));
         }
         let [no_rules, unreadable] =
             [&self.no_rules, &self.unreadable].map(|of| of.values().sum::<u64>());
@@ -117,7 +117,7 @@ impl ChainEnds {
                 }
             }
             let message = format!("{}: {}", lack(rest), reasons.join(", "));
-            warnings.push(Warning::new("incomplete-callchain", message));
+            warnings.push(Warning::about(rest, "incomplete-callchain", message));
         }
         warnings
     }

@@ -27,6 +27,7 @@ use crate::count::Count;
 use crate::engine::facts::RecordingFacts;
 use crate::pprof::{self, EventFacts, Facts, PprofLabel, ValueType};
 use crate::profile::Profile;
+use crate::profile::recording::quoted;
 use crate::query::word_text::cpu_number;
 use crate::query::{Column, FrameKey, Needs, Query, SortKey};
 use crate::table::RowTexts;
@@ -158,8 +159,9 @@ impl<'p> ProfileBuilder<'p> {
                 filename: self.texts.number(function.file),
             });
         let function = function.collect();
-        let comments = facts.comments();
-        let comment = comments.iter().map(|comment| self.texts.number(comment)).collect();
+        let command: Vec<String> = facts.command.iter().map(|word| quoted(word)).collect();
+        let command = Some(command.join(" ")).filter(|line| !line.is_empty());
+        let comment = command.iter().map(|line| self.texts.number(line)).collect();
         let recording = self.profile.inputs.first().map(|input| &input.recording);
         pprof::PprofProfile {
             default_sample_type: period_type.map_or(0, |kind| kind.name),
@@ -173,6 +175,7 @@ impl<'p> ProfileBuilder<'p> {
             time_nanos: signed(began.unwrap_or(0)),
             duration_nanos: signed(recording.and_then(|one| one.duration).unwrap_or(0)),
             comment,
+            facts: facts.to_text(),
             string_table: self.texts.all,
         }
     }

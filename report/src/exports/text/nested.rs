@@ -12,7 +12,8 @@ use crate::query::Query;
 use crate::table::EventTable;
 use crate::table::group::{self, GroupRow};
 use crate::table::hierarchy::{Level, levels};
-use crate::terminal::escape::escape;
+use crate::terminal::escape::{cut, escape};
+use crate::terminal::style::Screen;
 
 pub(super) fn group(
     tables: &[EventTable<'_>],
@@ -56,6 +57,7 @@ pub(super) fn hierarchy(
     profile: &Profile,
     table: &EventTable<'_>,
     query: &Query,
+    screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if !query.style.quiet {
@@ -65,9 +67,9 @@ pub(super) fn hierarchy(
         let dots = numbers(query, |number| ".".repeat(number.width()));
         writeln!(out, "# {dots}  {}\n#", ".".repeat(keys.width()))?;
     }
-    let trees = trees(profile, table, query);
+    let trees = trees(profile, table, query, screen);
     let total = table.total.period;
-    Levels { query, total, trees: &trees }.print(&levels(table, query), 0, out)
+    Levels { query, total, trees: &trees, screen }.print(&levels(table, query), 0, out)
 }
 
 /// What all lines of a hierarchy depend on.
@@ -76,17 +78,19 @@ struct Levels<'q> {
     /// Period of the event.
     total: u64,
     trees: &'q Trees,
+    screen: Screen,
 }
 
 impl Levels<'_> {
     fn print(&self, levels: &[Level<'_>], depth: usize, out: &mut dyn Write) -> io::Result<()> {
         for level in levels {
-            write!(out, "  ")?;
+            let mut line = String::from("  ");
             for number in self.query.numbers() {
                 let value = level.metrics.value(number, self.total).to_string();
-                write!(out, "{value:>0$}  ", number.width())?;
+                line.push_str(&format!("{value:>0$}  ", number.width()));
             }
-            writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
+            line.push_str(&format!("{:1$}{2}", "", depth * 2, escape(&level.value)));
+            writeln!(out, "{}", cut(&line, self.screen.width.unwrap_or(usize::MAX)))?;
             if let Some(tree) = level.place.and_then(|place| self.trees.get(&place)) {
                 write!(out, "{tree}")?;
             }

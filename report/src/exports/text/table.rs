@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use rayon::prelude::*;
-use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::{MetricValue, Metrics};
 use crate::profile::Profile;
@@ -23,7 +22,7 @@ use crate::table::{self, EventTable, Row};
 
 use super::tree::trees;
 use super::{heading, heat, nested, threads};
-use crate::terminal::escape::{columns, escape};
+use crate::terminal::escape::{columns, cut, escape};
 use crate::terminal::parts::{PART, in_parts};
 use crate::terminal::style::Screen;
 
@@ -50,7 +49,7 @@ pub(super) fn print(
         }
         match &query.separator {
             Some(separator) => separated(profile, table, query, separator, out)?,
-            None if query.hierarchy => nested::hierarchy(profile, table, query, out)?,
+            None if query.hierarchy => nested::hierarchy(profile, table, query, screen, out)?,
             None => aligned(profile, table, query, screen, out)?,
         }
         writeln!(out, "\n")?;
@@ -207,7 +206,7 @@ fn aligned(
     screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let trees = trees(profile, table, query);
+    let trees = trees(profile, table, query, screen);
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|(heading, ..)| *heading).collect();
     let least: Vec<usize> = heads.iter().map(|(_, least, _)| *least).collect();
@@ -260,8 +259,8 @@ fn aligned(
 enum ColumnPurpose {
     /// A number, or a column whose width the user set: it keeps its width.
     Fixed,
-    /// A function, or the last column of a table without functions: it gets half of the line, if it
-    /// needs that.
+    /// A function, or the last column of a table without functions: it gets half of the line, or at
+    /// least a third, if it needs that.
     Main,
     /// Shortened first.
     Other,
@@ -293,20 +292,35 @@ fn purposes(query: &Query) -> Vec<ColumnPurpose> {
 }
 
 /// Shortens columns that are not the main ones, the widest first, until a line fits in `width`
-/// columns of the terminal, the main columns having half of it at most.
+/// columns of the terminal. First the main columns have half of it at most, and no other one less
+/// than a name of the kernel takes; if that is too much, they have a third.
 fn narrow(widths: &mut [usize], purposes: &[ColumnPurpose], width: usize) {
+    const KERNEL: usize = "[kernel.kallsyms]".len();
     /// No column is made narrower than this.
     const LEAST: usize = 6;
+    shorten(widths, purposes, width, width / 2, KERNEL);
+    shorten(widths, purposes, width, width / 3, LEAST);
+}
+
+/// Shortens other columns down to `least` until a line fits in `width` columns, of which the main
+/// ones have `main` at most.
+fn shorten(
+    widths: &mut [usize],
+    purposes: &[ColumnPurpose],
+    width: usize,
+    main: usize,
+    least: usize,
+) {
     loop {
         // Two spaces before each column.
         let mut line = 2 * widths.len().min(purposes.len());
         for (taken, purpose) in widths.iter().zip(purposes) {
-            line += if *purpose == ColumnPurpose::Main { (*taken).min(width / 2) } else { *taken };
+            line += if *purpose == ColumnPurpose::Main { (*taken).min(main) } else { *taken };
         }
         let others = widths
             .iter_mut()
             .zip(purposes)
-            .filter(|(taken, purpose)| **purpose == ColumnPurpose::Other && **taken > LEAST);
+            .filter(|(taken, purpose)| **purpose == ColumnPurpose::Other && **taken > least);
         match others.map(|(taken, _)| taken).max() {
             Some(widest) if line > width => *widest -= 1,
             _ => return,
@@ -377,18 +391,6 @@ fn push_spaces(text: &mut String, mut spaces: usize) {
     }
 }
 
-/// Returns the beginning of a line that fits in `width` columns.
-fn cut(line: &str, width: usize) -> &str {
-    let mut used = 0;
-    for (at, c) in line.char_indices() {
-        used += c.width().unwrap_or(0);
-        if used > width {
-            return line.get(..at).unwrap_or(line);
-        }
-    }
-    line
-}
-
 fn separated(
     profile: &Profile,
     table: &EventTable<'_>,
@@ -396,7 +398,7 @@ fn separated(
     separator: &str,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let trees = trees(profile, table, query);
+    let trees = trees(profile, table, query, Screen::default());
     if !query.style.quiet {
         let headings: Vec<&str> = heads(query).iter().map(|(heading, ..)| heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
@@ -425,13 +427,6 @@ mod tests {
     use crate::cli::args;
 
     #[test]
-    fn lines_are_cut_to_the_width_of_the_terminal() {
-        assert_eq!(cut("abcdef", 4), "abcd");
-        assert_eq!(cut("日本語", 5), "日本");
-        assert_eq!(cut("abc", 4), "abc");
-    }
-
-    #[test]
     fn narrow_terminals_shorten_what_is_no_function_first() {
         use ColumnPurpose::{Fixed, Main, Other};
         let narrowed = |widths: [usize; 4], width| {
@@ -441,10 +436,11 @@ mod tests {
         };
         assert_eq!(narrowed([8, 15, 20, 18], 80), [8, 15, 20, 18], "it fits");
         assert_eq!(narrowed([8, 15, 20, 18], 60), [8, 13, 13, 18], "the widest first");
+        assert_eq!(narrowed([8, 7, 20, 300], 80), [8, 7, 17, 300], "modules keep their names");
         assert_eq!(
             narrowed([8, 15, 20, 300], 60),
-            [8, 7, 7, 300],
-            "half of the line is the function's"
+            [8, 12, 12, 300],
+            "a third of the line is the function's"
         );
         assert_eq!(narrowed([8, 15, 20, 300], 30), [8, 6, 6, 300], "the line is cut then");
         assert_eq!(narrowed([8, 3, 4, 300], 20), [8, 3, 4, 300]);

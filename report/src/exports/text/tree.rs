@@ -23,13 +23,19 @@ use crate::profile::names::FrameId;
 use crate::profile::stacks::{TreeNode, TreeOptions};
 use crate::query::{Graph, Query, Shape, graph::Value};
 use crate::table::{EventTable, Row};
-use crate::terminal::escape::escape;
+use crate::terminal::escape::{cut, escape};
+use crate::terminal::style::Screen;
 
 /// Drawn trees, by the numbers of their rows.
 pub(super) type Trees = FxHashMap<usize, String>;
 
-/// Draws the trees of a table; none if the query has no call graph.
-pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Trees {
+/// Draws the trees of a table, cut to the width of the screen; none if the query has no call graph.
+pub(super) fn trees(
+    profile: &Profile,
+    table: &EventTable<'_>,
+    query: &Query,
+    screen: Screen,
+) -> Trees {
     let Some(graph) = query.chains.graph.filter(|_| !profile.calls.samples.is_empty()) else {
         return Trees::default();
     };
@@ -48,6 +54,9 @@ pub(super) fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) ->
     let drawn = trees.par_iter().zip(&rows).map(|(nodes, row)| {
         let mut text = String::new();
         drawing.draw(nodes, row.weight(), &mut text);
+        if let Some(width) = screen.width {
+            text = cut_lines(&text, width);
+        }
         (row.place, text)
     });
     drawn.collect()
@@ -218,6 +227,16 @@ fn columns(bars: &[bool], value: Option<&str>) -> String {
         }
     }
     text
+}
+
+/// Returns the text with each line cut to `width` columns.
+fn cut_lines(text: &str, width: usize) -> String {
+    let mut narrow = String::with_capacity(text.len());
+    for line in text.lines() {
+        narrow.push_str(cut(line, width));
+        narrow.push('\n');
+    }
+    narrow
 }
 
 fn line(text: &mut String, margin: usize, rest: &str) {

@@ -6,8 +6,8 @@ use recrep_format::error::Error;
 use rustc_hash::FxHashMap;
 
 use crate::pprof::{
-    DamagedField, Facts, Location, PprofFunction, PprofMapping, PprofSample, RawField, RawFields,
-    ValueType,
+    DamagedField, FACTS, Facts, Location, PprofFunction, PprofMapping, PprofSample, RawField,
+    RawFields, ValueType,
 };
 
 /// Reason for which a profile cannot be read.
@@ -68,16 +68,16 @@ impl<'a> Decoded<'a> {
     /// Decodes the bytes of a profile.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, ProfileError> {
         let mut decoded = Self { bytes, ..Self::default() };
-        let mut comments = Vec::new();
+        let mut facts = None;
         for field in RawFields::new(bytes) {
             let (tag, field) = field.map_err(|damaged| ProfileError::at(damaged, bytes))?;
             match field {
-                RawField::Bytes(field) => decoded.take(tag, field, &mut comments)?,
+                RawField::Bytes(text) if tag == FACTS => facts = str::from_utf8(text).ok(),
+                RawField::Bytes(field) => decoded.take(tag, field)?,
                 RawField::Number(number) => match tag {
                     9 => decoded.time = unsigned(number),
                     10 => decoded.duration = unsigned(number),
                     12 => decoded.period.1 = unsigned(number),
-                    13 => comments.push(number.cast_signed()),
                     _ => {}
                 },
             }
@@ -90,21 +90,13 @@ impl<'a> Decoded<'a> {
         decoded.location_places = places("location", locations.iter().map(|place| place.id))?;
         let functions = decoded.functions.iter().map(|function| function.id);
         decoded.function_places = places("function", functions)?;
-        let comments = comments.into_iter().map(|comment| decoded.text(comment));
-        let comments = comments.collect::<Result<Vec<_>, _>>()?;
-        let comments = comments.iter().filter_map(|comment| str::from_utf8(comment).ok());
-        decoded.facts =
-            Facts::of(comments).filter(|facts| 2 * facts.events.len() == decoded.types.len());
+        let facts = facts.and_then(Facts::from_text);
+        decoded.facts = facts.filter(|facts| 2 * facts.events.len() == decoded.types.len());
         Ok(decoded)
     }
 
     /// Takes a field that is a message, a text or a row of numbers.
-    fn take(
-        &mut self,
-        tag: u32,
-        field: &'a [u8],
-        comments: &mut Vec<i64>,
-    ) -> Result<(), ProfileError> {
+    fn take(&mut self, tag: u32, field: &'a [u8]) -> Result<(), ProfileError> {
         match tag {
             1 => self.types.push(self.message(field)?),
             // Each has a value at least, so that there are no more than the size justifies.
@@ -117,14 +109,6 @@ impl<'a> Decoded<'a> {
             5 => self.functions.push(self.message(field)?),
             6 => self.texts.push(field),
             11 => self.period.0 = self.message(field)?,
-            13 => {
-                // A row of numbers, which a message of nothing else has, too.
-                let mut row = field;
-                while !row.is_empty() {
-                    let number = prost::encoding::decode_varint(&mut row);
-                    comments.push(number.map_err(|_| self.damaged(field))?.cast_signed());
-                }
-            }
             _ => {}
         }
         Ok(())

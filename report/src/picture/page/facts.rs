@@ -80,6 +80,9 @@ pub(crate) struct PageInstruction {
 pub(crate) struct PageWarning {
     pub(crate) code: String,
     pub(crate) message: String,
+    /// `true` if it is about less than a hundredth of the samples: no banner says it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_minor: bool,
 }
 
 /// Stacks of a program that do not reach its start.

@@ -3,18 +3,25 @@
   "use strict";
   const svg = document.documentElement;
   const space = "http://www.w3.org/2000/svg";
-  const pageWidth = Number(svg.getAttribute("width"));
+  const drawnWidth = Number(svg.getAttribute("width"));
+  const height = Number(svg.getAttribute("height"));
   const margin = 12;
-  const inner = pageWidth - 2 * margin;
+  // The picture is as wide as the window, and letters keep their size.
+  let pageWidth = drawnWidth;
+  let inner = pageWidth - 2 * margin;
+  let zoomed = null;
+  const title = svg.querySelector("text.t");
+  const wholeTitle = svg.querySelector("title").textContent;
   const boxes = [];
   for (const group of svg.querySelectorAll("g")) {
     const rect = group.querySelector("rect");
     const tip = group.querySelector("title").textContent;
-    const x = Number(rect.getAttribute("x"));
+    // Shares of the width, which the window does not change.
+    const start = (Number(rect.getAttribute("x")) - margin) / inner;
     boxes.push({
-      group, rect, tip, x,
+      group, rect, tip, start,
       y: Number(rect.getAttribute("y")),
-      end: x + Number(rect.getAttribute("width")),
+      end: start + Number(rect.getAttribute("width")) / inner,
       text: group.querySelector("text"),
     });
     group.setAttribute("tabindex", "0");
@@ -37,21 +44,39 @@
     svg.append(text);
     return text;
   }
-  const matched = label(pageWidth - margin - 60, "end", "");
-  label(pageWidth - margin, "end", "Search", ask);
-  const reset = label(pageWidth - margin, "end", "Reset zoom", () => zoom(null));
+  const matched = label(0, "end", "");
+  const search = label(0, "end", "Search", ask);
+  const reset = label(0, "end", "Reset zoom", () => zoom(null));
   reset.setAttribute("y", "39");
   reset.setAttribute("visibility", "hidden");
 
+  /** Draws for the width of the window; phones show wider windows than their screens are. */
+  function fit() {
+    const shown = window.innerWidth || drawnWidth;
+    pageWidth = Math.max(Math.min(shown, window.screen?.width || shown), 200);
+    inner = pageWidth - 2 * margin;
+    svg.setAttribute("width", String(shown));
+    svg.setAttribute("height", String((height * shown) / pageWidth));
+    svg.setAttribute("viewBox", `0 0 ${pageWidth} ${height}`);
+    const most = Math.max(Math.floor((pageWidth - 160) / 8), 8);
+    title.textContent = wholeTitle.length > most ? wholeTitle.slice(0, most - 1) + "…" : wholeTitle;
+    matched.setAttribute("x", String(pageWidth - margin - 60));
+    search.setAttribute("x", String(pageWidth - margin));
+    reset.setAttribute("x", String(pageWidth - margin));
+    zoom(zoomed);
+  }
+
   /** Draws the boxes with `box` as wide as the picture; without one, all of them. */
   function zoom(box) {
+    zoomed = box;
     reset.setAttribute("visibility", box ? "visible" : "hidden");
-    const from = box ? box.x : margin;
-    const width = box ? box.end - box.x : inner;
+    const from = box ? box.start : 0;
+    const width = box ? box.end - box.start : 1;
+    const near = 0.2 / (drawnWidth - 2 * margin);
     for (const one of boxes) {
       // Those below the box stay as wide as the picture.
-      const holds = box && one.x <= box.x + 0.2 && one.end >= box.end - 0.2;
-      const start = holds ? 0 : ((one.x - from) / width) * inner;
+      const holds = box && one.start <= box.start + near && one.end >= box.end - near;
+      const start = holds ? 0 : ((one.start - from) / width) * inner;
       const end = holds ? inner : ((one.end - from) / width) * inner;
       const isShown = end > 0 && start < inner && end - start > 0.3;
       one.group.setAttribute("visibility", isShown ? "visible" : "hidden");
@@ -89,17 +114,19 @@
       if (is) found.push(box);
     }
     // Each sample once: boxes within boxes that were counted add nothing.
-    found.sort((a, b) => a.x - b.x || b.end - a.end);
+    found.sort((a, b) => a.start - b.start || b.end - a.end);
     let sum = 0;
     let until = 0;
     for (const box of found) {
       if (box.end <= until) continue;
-      sum += box.end - Math.max(box.x, until);
+      sum += box.end - Math.max(box.start, until);
       until = box.end;
     }
-    matched.textContent = wanted === "" ? "" : `${((100 * sum) / inner).toFixed(1)}% matched`;
+    matched.textContent = wanted === "" ? "" : `${(100 * sum).toFixed(1)}% matched`;
   }
 
+  window.addEventListener("resize", fit);
+  fit();
   for (const box of boxes) {
     box.group.addEventListener("click", () => zoom(box));
     box.group.addEventListener("keydown", (event) => {

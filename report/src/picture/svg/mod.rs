@@ -17,6 +17,7 @@ use self::colours::{CHANGE_STEPS, Fill, Slots};
 use self::layout::{BoxKind, BoxSubject, BoxSums, FlameBox, FlameLayout, kind};
 use super::text::{clean, fitting, xml};
 use super::{Picture, PictureEvent};
+use crate::count::Count;
 use crate::count::metrics::share;
 
 /// What a picture shows.
@@ -137,7 +138,7 @@ impl FlameGraph<'_> {
         Slots::of(modules)
     }
 
-    /// Returns the samples of modules themselves: by the number in frames, but all of the kernel's
+    /// Returns the weights of modules themselves: by the number in frames, but all of the kernel's
     /// and all without names together.
     fn legend_entries(&self) -> Vec<(LegendEntry, u64)> {
         let mut weights = BTreeMap::<LegendEntry, u64>::new();
@@ -150,10 +151,10 @@ impl FlameGraph<'_> {
                 BoxKind::User => LegendEntry::Module(self.module(subject)),
             };
             let sum = weights.entry(of).or_default();
-            *sum = sum.saturating_add(entry.count.samples);
+            *sum = sum.saturating_add(Picture::weight(self.event, entry.count));
         }
         let mut weights: Vec<(LegendEntry, u64)> = weights.into_iter().collect();
-        weights.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
+        weights.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
         weights
     }
 
@@ -284,8 +285,9 @@ impl FlameGraph<'_> {
                 entries.push((Fill::Change(step), text.to_owned()));
             }
         } else {
-            let all = self.event.totals.iter().map(|total| total.samples).sum();
-            for (entry, samples) in self.legend_entries().into_iter().take(LEGEND) {
+            let weight = |total: &Count| Picture::weight(self.event, *total);
+            let all = self.event.totals.iter().map(weight).sum();
+            for (entry, weight) in self.legend_entries().into_iter().take(LEGEND) {
                 let shade = 1;
                 let (fill, name) = match entry {
                     LegendEntry::Kernel => (Fill::Kernel { shade }, "kernel"),
@@ -300,7 +302,7 @@ impl FlameGraph<'_> {
                         (fill, name)
                     }
                 };
-                entries.push((fill, format!("{} {:.1}%", fitting(name, 24), share(samples, all))));
+                entries.push((fill, format!("{} {:.1}%", fitting(name, 24), share(weight, all))));
             }
         }
         let (mut out, mut x) = (String::new(), f64::from(MARGIN));

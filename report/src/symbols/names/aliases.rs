@@ -19,8 +19,7 @@ use std::cmp::Reverse;
 
 use recrep_console::demangle;
 
-use super::packed::PackedNames;
-use super::table::PackedSymbol;
+use super::packed::{PackedNames, PackedSymbol};
 
 /// Rank of a name among the aliases of its function; the highest one is shown.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -10,6 +10,31 @@ use crate::input::map::Bytes;
 /// Source number that marks a [`NameRef`] as the number of a tie.
 pub(crate) const TIE: u8 = u8::MAX;
 
+/// A symbol of a table, with its name or the position of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<Name> {
+    pub start: u64,
+    /// One past the last address.
+    pub end: u64,
+    /// Name as the file spells it, perhaps mangled; not always UTF-8.
+    pub name: Name,
+}
+
+/// A symbol with the position of its name. While a table is built, `end` equals `start` if the size
+/// is unknown.
+pub(crate) type PackedSymbol = Symbol<NameRef>;
+
+impl PackedSymbol {
+    pub(crate) fn has_size(&self) -> bool {
+        self.end > self.start
+    }
+
+    /// Returns the number of the tie between the symbols of this start, if there is one.
+    pub(super) fn tie(&self) -> Option<usize> {
+        self.name.tie()
+    }
+}
+
 /// Position of a name, and the kind of the symbol, which decides between equal names:
 ///
 /// ```text

@@ -36,22 +36,12 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::input::map::Bytes;
 use crate::symbols::names::aliases::{best, rivals};
 use crate::symbols::names::coarse::Coarse;
-pub(crate) use crate::symbols::names::packed::{NameRef, name_at, name_hash};
+pub(crate) use crate::symbols::names::packed::{NameRef, PackedSymbol, Symbol, name_at, name_hash};
 use crate::symbols::names::packed::{PackedNames, TIE};
 
 /// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
-
-/// A symbol of a table, with its name or the position of that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Symbol<Name> {
-    pub start: u64,
-    /// One past the last address.
-    pub end: u64,
-    /// Name as the file spells it, perhaps mangled; not always UTF-8.
-    pub name: Name,
-}
 
 /// The sorted symbols of one module.
 #[derive(Debug, Default)]
@@ -63,10 +53,6 @@ pub struct SymbolTable {
     names: PackedNames,
     demangle: bool,
 }
-
-/// A symbol with the position of its name. While a table is built, `end` equals `start` if the size
-/// is unknown.
-pub(crate) type PackedSymbol = Symbol<NameRef>;
 
 /// Symbols with the same addresses, of which one gives the name.
 #[derive(Debug)]
@@ -339,17 +325,6 @@ impl TableBuilder {
         packed.retain(|symbol| symbol.name != NameRef::NONE);
         let coarse = Coarse::new(&packed, |symbol| symbol.start);
         SymbolTable { packed, coarse, outer, ties, names, demangle }
-    }
-}
-
-impl PackedSymbol {
-    pub(crate) fn has_size(&self) -> bool {
-        self.end > self.start
-    }
-
-    /// Returns the number of the tie between the symbols of this start, if there is one.
-    fn tie(&self) -> Option<usize> {
-        self.name.tie()
     }
 }
 

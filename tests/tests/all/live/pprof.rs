@@ -246,9 +246,9 @@ fn pprof_prints_the_values_of_each_function() {
     assert!(raw.lines().any(|line| line.contains("/app") && line.contains(build_id)), "{raw}");
     let comments =
         run(Command::new("go").args(["tool", "pprof", "-comments"]).arg(&profile)).expect(0);
-    for fact in ["command: [", "host: ", "kernel: ", "cpu: "] {
-        assert!(comments.text().contains(fact), "{}", comments.text());
-    }
+    // pprof prints comments above each report: there is one.
+    assert_eq!(comments.text().trim_end().lines().count(), 1, "{}", comments.text());
+    assert!(comments.text().contains("rec "), "{}", comments.text());
 }
 
 #[test]

@@ -9,7 +9,7 @@ import { clean } from "./names.js";
 /** @typedef {import("./state.js").Filter} Filter */
 /** @typedef {import("./colours.js").Palette} Palette */
 
-/** Warnings shown above everything; the Recording tab has all. */
+/** Warnings shown above everything, minor ones left out; the Recording tab has all. */
 const WARNINGS = 3;
 const LEGEND = 7;
 
@@ -58,7 +58,7 @@ export function fillVerdict(view) {
  * @param {() => void} onMore
  */
 export function fillWarnings(view, onMore) {
-  const { warnings } = view.recording.meta;
+  const warnings = view.recording.meta.warnings.filter((one) => one.is_minor !== true);
   const bar = byId("warnings");
   const list = el("ul", {}, ...warnings.slice(0, WARNINGS).map((one) =>
     el("li", {}, el("span.mark", { "aria-hidden": "true" }, "▲"),

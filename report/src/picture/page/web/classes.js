@@ -16,7 +16,7 @@ export const CLASSES = { kernel: 0, user: 1, unnamed: 2 };
  */
 export function classesOf(recording) {
   return recording.kind.map((kind) => {
-    if (kind === KIND.unnamed) return CLASSES.unnamed;
+    if ([KIND.unnamed, KIND.inferred].includes(kind)) return CLASSES.unnamed;
     const isKernel = [KIND.kernel, KIND.inlinedKernel, KIND.idle].includes(kind);
     return isKernel ? CLASSES.kernel : CLASSES.user;
   });
@@ -45,6 +45,7 @@ export function fillsOf(recording, event) {
       case KIND.idle:
         return FILL.kernel + shade;
       case KIND.unnamed:
+      case KIND.inferred:
         return FILL.unnamed + shade;
       case KIND.cut:
         return FILL.cut;

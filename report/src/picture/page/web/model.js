@@ -48,7 +48,7 @@ import { Column, DamagedPage, textsOf } from "./decode.js";
  * @property {number} commands
  * @property {number} threads
  * @property {EventMeta[]} events
- * @property {{code: string, message: string}[]} warnings
+ * @property {{code: string, message: string, is_minor?: boolean}[]} warnings
  * @property {{program: string, stacks: number, broken: number, cut: number, remedy: string}[]} broken
  * @property {string[]} remedies
  * @property {{least: number, samples: number} | null} cut

@@ -68,14 +68,15 @@ export class Panel {
     const { sums, recording } = view;
     const all = view.a.all;
     let unnamed = 0;
-    let named = 0;
+    let listed = 0;
     let count = 0;
     for (let frame = 0; frame < sums.self.length; frame++) {
       const self = sums.self[frame];
       if (self === 0) continue;
-      if (recording.kind[frame] === KIND.unnamed) unnamed += self;
-      else if (recording.kind[frame] !== KIND.cut) {
-        named += self;
+      const kind = recording.kind[frame] ?? KIND.unnamed;
+      if ([KIND.unnamed, KIND.inferred, KIND.cut].includes(kind)) unnamed += self;
+      if (![KIND.unnamed, KIND.cut].includes(kind)) {
+        listed += self;
         count += 1;
       }
     }
@@ -83,7 +84,7 @@ export class Panel {
       recording.kind[frame] !== KIND.cut &&
       (count === 0 || recording.kind[frame] !== KIND.unnamed));
     const most = sums.self[shown[0]] ?? 0;
-    let rest = named;
+    let rest = listed;
     for (const frame of shown) rest -= sums.self[frame];
     const parts = [el("h2", {}, `Hottest functions, by ${this.measure} in them`)];
     for (const frame of shown) {

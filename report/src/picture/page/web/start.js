@@ -35,6 +35,8 @@ function fillChoices({ meta }) {
   const labelled = byId("time-choice").childElementCount;
   byId("time-choice").hidden = labelled < 2;
   byId("event-choice").hidden = meta.events.length < 2 || labelled === meta.events.length;
+  // Profiles have no times.
+  byId("timeline").hidden = meta.steps < 2;
   if (meta.cpus > 0) return;
   for (const one of document.querySelectorAll("option[value=cpu]")) one.remove();
 }

@@ -113,6 +113,90 @@ fn manual_pages_and_completions_are_well_formed() {
 }
 
 #[test]
+fn each_option_of_a_manual_page_has_a_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = |program: fn() -> Command, names: &[&str]| {
+        for name in names {
+            let words = ["man", name].into_iter().filter(|word| !word.is_empty());
+            let page = program().args(words).current_dir(dir.path()).output().unwrap();
+            let page = String::from_utf8(page.stdout).unwrap();
+            let lines: Vec<&str> = page.lines().collect();
+            let mut options = 0;
+            for pair in lines.windows(3).filter(|three| three[0] == ".TP") {
+                options += 1;
+                assert!(!pair[2].starts_with('.') && !pair[2].is_empty(), "{name}: {pair:?}");
+            }
+            assert!(options > 0, "{name}: {page}");
+        }
+    };
+    let commands = [
+        "", "report", "diff", "script", "timeline", "modules", "mem", "c2c", "branches",
+        "syscalls", "stat", "flame", "html", "annotate", "bundle", "export", "info", "evlist",
+        "dump",
+    ];
+    pages(rep, &commands);
+    pages(recrep_tests::programs::rec, &["", "stat", "list", "mem", "c2c", "trace"]);
+}
+
+#[test]
+fn each_sort_key_has_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let (status, text, _) = outcome(dir.path(), &["help", "keys"]);
+    assert_eq!(status, Some(0));
+    let line = |names: &str| {
+        let found = text.lines().find(|line| line.trim_start().starts_with(&format!("{names}  ")));
+        found.unwrap_or_else(|| panic!("{names}: {text}")).trim().to_owned()
+    };
+    assert!(line("comm").ends_with("The thread's name at the time of the sample"));
+    assert!(line("symbol, sym, symbol_iaddr").contains("The function"));
+    assert!(line("switch").contains("waited") && line("mispredict").contains("mispredicted"));
+    assert!(text.lines().count() > 50 && text.lines().all(|line| line.len() < 160), "{text}");
+}
+
+#[test]
+fn pages_and_pictures_are_written_beside_the_recording() {
+    let place = Place::new();
+    place.put("x.data", two_events(Endian::Little, 9).file());
+    for (command, file) in [("html", "x.data.html"), ("flame", "x.data.svg")] {
+        let (status, _, stderr) = outcome(place.dir.path(), &[command, "x.data"]);
+        assert_eq!(status, Some(0), "{stderr}");
+        assert!(stderr.contains(&format!("rep: wrote {file} (")), "{stderr}");
+        fs::write(place.at(file), "of somebody else").unwrap();
+        let (status, _, stderr) = outcome(place.dir.path(), &[command, "x.data"]);
+        let old = format!("{file}.old");
+        assert!(
+            status == Some(0) && stderr.contains(&format!("the earlier file is {old}")),
+            "{stderr}"
+        );
+        assert_eq!(fs::read_to_string(place.at(&old)).unwrap(), "of somebody else");
+        assert!(fs::metadata(place.at(file)).unwrap().len() > 1000);
+    }
+    let (status, _, stderr) = outcome(place.dir.path(), &["html", "x.data", "x.data"]);
+    assert!(status == Some(2) && stderr.contains("-o FILE"), "{stderr}");
+}
+
+#[test]
+fn usual_mistakes_say_what_would_be_right() {
+    let place = Place::new();
+    place.put("x.data", two_events(Endian::Little, 9).file());
+    for (words, code, says) in [
+        (&["--limit", "-3", "x.data"][..], 2, "--limit takes a whole number from 0 on, not `-3`"),
+        (&["--percent-limit", "x", "x.data"], 2, "--percent-limit takes a number, not `x`"),
+        (&["mem", "x.data"], 1, "rec mem"),
+        (&["c2c", "x.data"], 1, "rec c2c"),
+        (&["--html", "x.data"], 2, "rep html"),
+        (&["--format", "svg", "x.data"], 2, "rep flame"),
+        (&["--top", "5", "x.data"], 2, "--limit"),
+        (&["-e", "cycles", "x.data"], 2, "--event"),
+    ] {
+        let (status, stdout, stderr) = outcome(place.dir.path(), words);
+        assert_eq!((status, stdout.as_str()), (Some(code), ""), "{words:?}: {stderr}");
+        assert!(stderr.starts_with("rep: ") && stderr.contains(says), "{words:?}: {stderr}");
+        assert!(!stderr.contains("invalid"), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
 fn the_newer_default_file_is_read_and_named() {
     let place = Place::new();
     place.put("out.data", two_events(Endian::Little, 1).file());

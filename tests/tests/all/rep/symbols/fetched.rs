@@ -226,7 +226,7 @@ fn refusals_of_servers_are_reported() {
     let modules = it.rep(&["modules", "--debuginfod"], &[&empty.url], &[], &it.stream());
     let modules = String::from_utf8_lossy(&modules.stdout).into_owned();
     let tried = format!(
-        "tried {}{} (debuginfod server): not fetched: 404 Not Found",
+        "{}{} (debuginfod server): not fetched: 404 Not Found",
         empty.url,
         it.path("debuginfo")
     );
