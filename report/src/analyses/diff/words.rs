@@ -155,15 +155,17 @@ fn too_few(event: &ComparedEvent) -> String {
         let runs = if least == 1 { "One run".to_owned() } else { format!("{least} runs") };
         return format!("{runs} a side cannot be judged: record 5 runs a side in turn.");
     }
-    let rows = comparison.rows.iter().filter(|row| comparison.unresolved.contains(&row.row));
-    let worst = rows.max_by(|a, b| a.resolution.total_cmp(&b.resolution));
-    let Some(worst) = worst else { return String::new() };
+    let rows = || comparison.rows.iter().filter(|row| comparison.unresolved.contains(&row.row));
+    let worst = rows().map(|row| row.resolution).fold(0.0, f64::max);
+    // The smallest one asks for most samples, as a rule.
+    let smallest = rows().min_by(|a, b| a.mean_share().total_cmp(&b.mean_share()));
+    let Some(smallest) = smallest else { return String::new() };
     let others = match comparison.unresolved.len().saturating_sub(1) {
         0 => String::new(),
         others => format!(" and {others} more"),
     };
-    let (name, share) = (name(event, worst.row), percent(worst.mean_share()));
-    let least = percent(worst.resolution);
+    let (name, share) = (name(event, smallest.row), percent(smallest.mean_share()));
+    let least = percent(worst);
     let needed = comparison.needed.map(|needed| needs(comparison, needed));
     format!(
         "{name} ({share} of the time){others}: a change below {least} would not have been seen; {}.",
