@@ -7,7 +7,7 @@ use super::{
     Feature, FeatureId, GroupDesc, Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology,
     OsRelease, PmuCaps, PmuMappings, SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles,
     SimpleperfEtmBranchList, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap,
-    SimpleperfMetaInfo, StatMark, TotalMem, TracingData, Version,
+    SimpleperfMetaInfo, StatMark, TotalMem, TracingData, UnwoundChains, Version,
 };
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
@@ -180,6 +180,8 @@ features! {
     SIMPLEPERF_ETM_BRANCH_LIST = 133: SimpleperfEtmBranchList<'a>;
     /// Android's simpleperf: records of what was mapped before the recording.
     SIMPLEPERF_INIT_MAP = 134: SimpleperfInitMap<'a>;
+    /// Ends of callchains that the recorder unwound (not perf's).
+    CHAIN_ENDS = 249: UnwoundChains<'a>;
     /// Names of the recorded addresses, in a bundle (not perf's).
     BUNDLE = 250: Bundle<'a>;
 }

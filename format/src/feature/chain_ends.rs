@@ -6,14 +6,6 @@ use crate::abi::constants;
 use crate::wire::{List, wire};
 
 wire! {
-    /// Ends of callchains that were unwound (`CHAIN_ENDS`).
-    pub owned struct UnwoundChains<'a> {
-        /// Number of callchains that are whole.
-        pub whole: u64,
-        /// Numbers of those that lack outer frames.
-        pub cut: List<CutChains<'a>>,
-    }
-
     /// Callchains that lack outer frames for one reason.
     pub struct CutChains<'a> {
         /// The reason.
@@ -24,6 +16,16 @@ wire! {
         pub limit: u64,
         /// Number of callchains.
         pub count: u64,
+    }
+}
+
+wire! {
+    /// Ends of callchains that were unwound (`CHAIN_ENDS`).
+    pub owned struct UnwoundChains<'a> {
+        /// Number of callchains that are whole.
+        pub whole: u64,
+        /// Numbers of those that lack outer frames.
+        pub cut: List<CutChains<'a>>,
     }
 }
 

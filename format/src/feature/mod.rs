@@ -9,6 +9,7 @@ mod body;
 mod bpf;
 mod build_ids;
 mod bundle;
+mod chain_ends;
 mod event_desc;
 mod id;
 mod names;
@@ -28,6 +29,7 @@ pub use bundle::{
     BundledModule, BundledPlace, BundledSection, BundledSegment, BundledVersion, Counted,
     bundle_body, bundle_body_with, bundled_modules, bundled_versions,
 };
+pub use chain_ends::{ChainCause, CutChains, UnwoundChains};
 pub use event_desc::{DescribedEvent, EventDesc, Ids};
 pub use id::FeatureId;
 pub use numbers::{NrCpus, PmuMapping, PmuMappings, SampleTime, TotalMem};

@@ -10,14 +10,14 @@ use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{Part, System, Tracing};
 use recrep_format::feature::{
     Arch, AuxtraceIndex, BodyCompression, BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry,
-    BranchStackMark, BuildIdEvent, BuildIds, Bundle, CacheLevel, Caches, ClockData, ClockId,
-    Cmdline, Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail, DescribedEvent,
-    DirFormat, EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname,
-    HybridCores, HybridTopology, Ids, MemNode, MemTopology, NrCpus, NumaNode, NumaTopology,
-    OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings, SampleTime,
-    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile,
-    SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo,
-    SimpleperfSymbol, StatMark, TotalMem, TracingData, Version,
+    BranchStackMark, BuildIdEvent, BuildIds, Bundle, CacheLevel, Caches, ChainCause, ClockData,
+    ClockId, Cmdline, Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail,
+    CutChains, DescribedEvent, DirFormat, EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry,
+    HeaderString, Hostname, HybridCores, HybridTopology, Ids, MemNode, MemTopology, NrCpus,
+    NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings,
+    SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList,
+    SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap,
+    SimpleperfMetaInfo, SimpleperfSymbol, StatMark, TotalMem, TracingData, UnwoundChains, Version,
 };
 use recrep_format::wire::{List, Wire};
 
@@ -276,10 +276,24 @@ fn own() -> Vec<FeatureId> {
     ]
     .concat();
     let body: &[u8] = &[0, 0, 0, 0];
-    vec![little(
-        &bundle,
-        &Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body },
-    )]
+    let chains = [
+        &[9, 0, 0, 0, 0, 0, 0, 0][..], // whole
+        &[1, 0, 0, 0],                 // number of reasons
+        &[1, 0, 0, 0],                 // a copy
+        &text("x"),                    // module
+        &[0, 32, 0, 0, 0, 0, 0, 0],    // bytes of it
+        &[3, 0, 0, 0, 0, 0, 0, 0],     // callchains
+    ]
+    .concat();
+    let cause = ChainCause::COPY;
+    let cut = CutChains { cause, module: string("x"), limit: 8192, count: 3 };
+    vec![
+        little(
+            &bundle,
+            &Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body },
+        ),
+        little(&chains, &UnwoundChains { whole: 9, cut: List(vec![cut]) }),
+    ]
 }
 
 fn simpleperf() -> Vec<FeatureId> {

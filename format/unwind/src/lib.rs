@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod arm;
+mod chain;
 mod effect;
 mod exits;
 mod expression;
@@ -43,6 +44,7 @@ mod unruled;
 mod walk;
 mod x86;
 
+pub use chain::{Cause, End, Frame};
 pub use exits::end_of_code;
 pub use go::GoRuntime;
 pub use index::ArmIndex;
@@ -50,7 +52,7 @@ pub use machine::{Machine, Registers};
 pub use memory::Memory;
 pub use rule::FramePointer;
 pub use rules::{Rules, Section, Sections};
-pub use walk::{Cause, Code, End, Frame, Place, Unreadable, Unwinder};
+pub use walk::{Code, Place, Unreadable, Unwinder};
 
 #[cfg(test)]
 mod tests;

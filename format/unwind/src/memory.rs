@@ -9,6 +9,8 @@
 //! A symbol is a number that is no address, far from all others, so that no offset leads from one
 //! to the next.
 
+use std::ops::Range;
+
 use recrep_format::endian::Endian;
 
 use super::machine::{Machine, Registers};
@@ -61,13 +63,18 @@ pub(super) struct Readable<'a> {
     machine: Machine,
     /// Frame pointers that the kernel followed: one for each link, and the one after the last.
     pointers: &'a [u64],
+    /// The code that stands in place of return addresses ([`Code::trampoline`](super::Code)).
+    trampoline: Range<u64>,
 }
 
 impl<'a> Readable<'a> {
-    /// Finds the frame pointers that the kernel followed, and stores them in `pointers`.
+    /// Finds the frame pointers that the kernel followed, and stores them in `pointers`. Where
+    /// return addresses of the stack are those of the `trampoline`, the kernel's chain has the true
+    /// ones.
     pub(super) fn new(
         memory: &'a Memory<'a>,
         registers: &Registers,
+        trampoline: Range<u64>,
         pointers: &'a mut Vec<u64>,
     ) -> Self {
         pointers.clear();
@@ -76,7 +83,10 @@ impl<'a> Readable<'a> {
         if let Some(mut pointer) = registers.get(machine.fp()).filter(|_| machine != Machine::X86) {
             for (number, link) in memory.links.iter().enumerate() {
                 let copied = memory.word(pointer.wrapping_add(8), machine);
-                if copied.is_ok_and(|word| machine.address(word) != machine.address(*link)) {
+                let is_other = |word| {
+                    machine.address(word) != machine.address(*link) && !trampoline.contains(&word)
+                };
+                if copied.is_ok_and(is_other) {
                     break;
                 }
                 pointers.push(pointer);
@@ -86,7 +96,7 @@ impl<'a> Readable<'a> {
                 pointers.push(pointer);
             }
         }
-        Self { memory, machine, pointers }
+        Self { memory, machine, pointers, trampoline }
     }
 
     /// Returns the machine that the memory is of.
@@ -101,6 +111,7 @@ impl<'a> Readable<'a> {
             Err(missing) if !self.pointers.is_empty() => {
                 self.linked(address).ok_or(if address >= SYMBOLS { Missing::Copy } else { missing })
             }
+            Ok(word) if self.trampoline.contains(&word) => Ok(self.linked(address).unwrap_or(word)),
             word => word,
         }
     }

@@ -1,10 +1,11 @@
 //! From frame to frame: applies the rule of each address to the registers.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use gimli::{CfaRule, Register, RegisterRule};
 use rustc_hash::FxHashMap;
 
+use super::chain::{Cause, End, Frame};
 use super::exits::{Exits, Left};
 use super::expression;
 use super::go::Landmark;
@@ -36,6 +37,18 @@ pub trait Code {
     /// known.
     fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize;
 
+    /// Returns the code that probes of returns put in place of return addresses; empty if there is
+    /// none.
+    fn trampoline(&self) -> Range<u64> {
+        0..0
+    }
+
+    /// Returns the addresses that direct calls of a function return to, of all calls in its module;
+    /// `None` if they are not known, or if code jumps to it.
+    fn returns_from(&mut self, _function: u64) -> Option<Vec<u64>> {
+        None
+    }
+
     /// Returns what tells code apart that is in the same place: of processes, of moments.
     fn version(&mut self) -> u64 {
         0
@@ -55,44 +68,6 @@ pub struct Place {
     pub address: u64,
 }
 
-/// A frame of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Frame {
-    /// Address of an instruction: the sampled one, one that a signal interrupted, or the first of
-    /// the trampoline that a signal handler returns to.
-    Exact(u64),
-    /// A return address: the call is before it.
-    Return(u64),
-    /// One frame or more that is not known; the next one is.
-    Missing,
-}
-
-/// How a chain ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum End {
-    /// With the outermost frame of its thread.
-    Whole,
-    /// Before that.
-    Cut(Cause),
-    /// With as many frames as were asked for.
-    Limit,
-}
-
-/// Reason why a chain is not whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The copy of the stack ends before a word that is needed.
-    Copy,
-    /// The code of this module has no rules.
-    NoRules(u32),
-    /// Nothing is mapped at an address.
-    Unmapped,
-    /// The file of this module cannot be read.
-    Unreadable(u32),
-    /// A word that is needed is not on the stack, or a rule makes no sense.
-    Lost,
-}
-
 /// Unwinds stacks; keeps the rules that it found.
 pub struct Unwinder {
     memory: RowMemory,
@@ -101,6 +76,7 @@ pub struct Unwinder {
     /// Exits of code without rules.
     pub(super) exits: FxHashMap<(u64, Place), Exits>,
     pointers: Vec<u64>,
+    pub(super) gap: Option<Missing>,
 }
 
 /// A rule that was found, or that there is none.
@@ -120,6 +96,7 @@ impl Default for Unwinder {
             known: Vec::new(),
             exits: FxHashMap::default(),
             pointers: Vec::new(),
+            gap: None,
         }
     }
 }
@@ -138,7 +115,7 @@ pub(super) struct Current {
     /// `true` if the instruction at `ip` is the frame's own, `false` if `ip` is a return address.
     pub(super) is_exact: bool,
     /// `true` if it may be on another stack than what it called.
-    is_elsewhere: bool,
+    pub(super) is_elsewhere: bool,
 }
 
 /// Reason why a step leads nowhere.
@@ -167,8 +144,9 @@ impl Unwinder {
         frames: &mut Vec<Frame>,
     ) -> End {
         frames.clear();
+        self.gap = None;
         let mut pointers = std::mem::take(&mut self.pointers);
-        let readable = Readable::new(memory, registers, &mut pointers);
+        let readable = Readable::new(memory, registers, code.trampoline(), &mut pointers);
         let end = self.frames(code, registers, &readable, most, frames);
         self.pointers = pointers;
         end
@@ -227,6 +205,7 @@ impl Unwinder {
                                 Some(resumed) => {
                                     // What calls has a frame in Go, though no rule says so.
                                     if frame.is_exact || !is_go {
+                                        self.gap = Some(missing);
                                         frames.push(Frame::Missing);
                                     }
                                     Ok(resumed)
@@ -254,7 +233,12 @@ impl Unwinder {
                 }
             };
             match stepped {
-                Ok(caller) if caller.is_progress(&frame) => frame = caller,
+                Ok(caller) if caller.is_progress(&frame) => {
+                    match self.unprobed(code, place, &frame, caller, memory) {
+                        Some(caller) => frame = caller,
+                        None => return End::Cut(Cause::Lost),
+                    }
+                }
                 Ok(_) => return End::Cut(Cause::Lost),
                 Err(Stop::Root) => return End::Whole,
                 Err(Stop::Missing(Missing::Copy)) => return End::Cut(Cause::Copy),
@@ -298,7 +282,7 @@ impl Unwinder {
 
 impl Current {
     /// Returns the caller's frame by a rule.
-    fn step<B: Deref<Target = [u8]>>(
+    pub(super) fn step<B: Deref<Target = [u8]>>(
         &self,
         rule: &Rule,
         rules: &Rules<B>,

@@ -20,6 +20,7 @@ use crate::machine::event_tables::cpuid::field;
 use crate::machine::topology;
 use crate::output::build_ids::Identified;
 use crate::output::tally::Counts;
+use crate::output::unwind::Chains;
 use crate::plan::config::Config;
 use crate::plan::{ATTR_SIZE, PlannedEvent};
 use crate::tasks;
@@ -61,6 +62,13 @@ pub(crate) fn of_counts(
     // A mark without contents.
     features.add_bytes(FeatureId::STAT, Vec::new());
     features
+}
+
+/// Adds how the callchains ended that were unwound.
+pub(crate) fn add_chains(features: &mut FeatureWriter, chains: &Chains) {
+    if let Some(ends) = chains.ends() {
+        features.add(&ends);
+    }
 }
 
 /// Adds the features that are known only at the end.

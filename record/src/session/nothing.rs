@@ -29,7 +29,12 @@ pub(super) fn why(
         return None;
     }
     let delay = if progress.was_enabled { &Delay::None } else { &config.delay };
-    reason(delay, &sampled(counters, readings))
+    let sampled = sampled(counters, readings);
+    let has_run = sampled.iter().any(|it| it.count > 0);
+    if config.off_cpu && !has_run && never_enabled(delay).is_none() {
+        return Some("no thread ran; rep --off-cpu shows how long they waited".to_owned());
+    }
+    reason(delay, &sampled)
 }
 
 /// Returns a warning about programs that the kernel stopped recording when they were executed.

@@ -291,6 +291,10 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             aux::add_index(features, &written.traces);
         }
         features::add_end(features, &written.counts, ids);
+        // perf refuses a stream with features that it does not know.
+        if !self.config.output.is_stdout() {
+            features::add_chains(features, &written.chains);
+        }
     }
 
     /// Prints the summary line of a completed file; with `-q` only if something was lost.

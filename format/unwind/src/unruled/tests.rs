@@ -18,10 +18,15 @@ const INDIRECT: u64 = 0x2045;
 /// No call is before this address, which has no rules.
 const ENTRY: u64 = 0x8405;
 
+/// Code that stands in place of return addresses.
+const TRAMPOLINE: u64 = 0xf000;
+
 /// One module at its linked addresses, with its code.
 struct Program {
     rules: Rules<Vec<u8>>,
     code: Vec<(u64, Vec<u8>)>,
+    /// Where direct calls of any function return to.
+    returns: Vec<u64>,
 }
 
 impl Program {
@@ -42,7 +47,7 @@ impl Program {
             call(0x4045, 0x2000),
             (ENTRY - 8, vec![0x90; 16]),
         ];
-        Self { rules: functions().rules(), code }
+        Self { rules: functions().rules(), code, returns: Vec::new() }
     }
 
     fn walk(&mut self, registers: &Registers, words: &[u64], links: &[u64]) -> (Vec<Frame>, End) {
@@ -63,6 +68,14 @@ impl Code for Program {
 
     fn rules(&mut self, _: u32) -> Result<&Rules<Vec<u8>>, Unreadable> {
         Ok(&self.rules)
+    }
+
+    fn trampoline(&self) -> std::ops::Range<u64> {
+        TRAMPOLINE..TRAMPOLINE + 0x1000
+    }
+
+    fn returns_from(&mut self, _: u64) -> Option<Vec<u64>> {
+        Some(self.returns.clone())
     }
 
     fn code_before(&mut self, address: u64) -> Option<[u8; 8]> {
@@ -384,4 +397,26 @@ fn frame_pointers_that_cannot_be_read_are_found_by_the_size_of_the_frame() {
     let (frames, end) = program.walk(&registers, &of(ENTRY), &[]);
     assert_eq!(frames, [Exact(0x7000), Return(0x800d)]);
     assert_eq!(end, End::Cut(Cause::Lost));
+}
+
+#[test]
+fn callers_of_functions_whose_return_is_probed_are_found_by_their_calls() {
+    let mut program = Program::new(&[0x90; 16]);
+    // The probed function, its callers, and the start of the program.
+    let frames = Frames::default().with(0x7000, 0x10, &[]).with(0x2000, 0x100, &[0x0e, 16]);
+    let frames = frames.with(0x4000, 0x100, &[0x0e, 32]).with(0x3000, 0x100, &[0x07, 16]);
+    program.rules = frames.rules();
+    let stack = [TRAMPOLINE, 7, OTHER, 8, 9, 10];
+    let mut walked = |returns: &[u64], links: &[u64]| {
+        program.returns = returns.to_vec();
+        program.walk(&registers(0x7000, STACK, STACK - 8), &stack, links)
+    };
+    let whole = vec![Exact(0x7000), Return(DIRECT), Return(OTHER)];
+    assert_eq!(walked(&[DIRECT, 0x4045], &[]), (whole.clone(), End::Whole));
+    // The frame of neither is there, or those of two functions may be.
+    let cut = (vec![Exact(0x7000)], End::Cut(Cause::Lost));
+    assert_eq!(walked(&[0x4045], &[]), cut);
+    assert_eq!(walked(&[], &[]), cut);
+    // The kernel followed frame pointers, and knows the true one.
+    assert_eq!(walked(&[], &[DIRECT, OTHER]), (whole, End::Whole));
 }

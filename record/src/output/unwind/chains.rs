@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use recrep_console::units;
+use recrep_format::feature::{ChainCause, CutChains, HeaderString, UnwoundChains};
+use recrep_format::wire::List;
 
 /// Maximum number of frames where no other is asked for: whole chains where they are possible, and
 /// bounded work for a sample.
@@ -22,7 +24,7 @@ pub(crate) struct Chains {
     pub(super) lost: u64,
     /// The mappings are unknown, or cannot be read: the stack is in the file.
     pub(super) kept: u64,
-    /// Greatest number of bytes of a copy.
+    /// Greatest number of bytes of a copy that was too small.
     pub(super) copy: u64,
 }
 
@@ -50,6 +52,34 @@ impl Chains {
         for (module, count) in &other.no_rules {
             self.add_without_rules(module.clone(), *count);
         }
+    }
+
+    pub(super) fn add_cut(&mut self, copy: u64) {
+        self.cut += 1;
+        self.copy = self.copy.max(copy);
+    }
+
+    /// Returns what the file says of them; nothing if none was unwound.
+    pub(crate) fn ends(&self) -> Option<UnwoundChains<'_>> {
+        let of = |cause, module, limit, count| CutChains {
+            cause,
+            module: HeaderString::new(module),
+            limit,
+            count,
+        };
+        let mut cut: Vec<_> = self
+            .no_rules
+            .iter()
+            .map(|(module, count)| of(ChainCause::NO_RULES, module, 0, *count))
+            .collect();
+        cut.extend([
+            of(ChainCause::COPY, "", self.copy, self.cut),
+            of(ChainCause::DEPTH, "", MOST_FRAMES as u64, self.deep),
+            of(ChainCause::LOST, "", 0, self.lost),
+        ]);
+        cut.retain(|cut| cut.count > 0);
+        let is_any = self.whole > 0 || !cut.is_empty();
+        is_any.then_some(UnwoundChains { whole: self.whole, cut: List(cut) })
     }
 
     /// Returns what the summary line says of them; nothing if there are none.

@@ -17,6 +17,7 @@
 //! nor stack. If the callchain ends early, it keeps its registers as a mark. If its code is not
 //! known yet, it keeps the copied stack as well, for the reader of the file to unwind.
 
+mod calls;
 mod chains;
 mod code;
 mod modules;

@@ -1,5 +1,6 @@
 //! Samples with copied stacks, rewritten as samples with callchains.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use recrep_format::abi::{RegsAbi, RegsArch, context};
@@ -11,6 +12,7 @@ use recrep_unwind::{
     Cause, Code, End, Frame, Machine, Memory, Place, Registers, Rules, Unreadable, Unwinder,
 };
 
+use super::calls::CallCache;
 use super::chains::{Chains, MOST_FRAMES};
 use super::code::CodeCache;
 use super::modules::{self, Mapping, Module, SharedModules};
@@ -110,14 +112,14 @@ impl Rewriter {
                 keeps_registers = false;
             }
             Outcome::Unwound(end) => {
-                keeps_registers = !self.put_frames(end, event.max_stack > 0, shared);
+                keeps_registers =
+                    !self.put_frames(end, event.max_stack > 0, event.copy.into(), shared);
             }
             Outcome::Unknown => {
                 kept = stack.trimmed();
                 self.chains.kept += 1;
             }
         }
-        self.chains.copy = self.chains.copy.max(event.copy.into());
         fields.callchain = Some(U64s::new(&self.chain, Endian::NATIVE));
         fields.stack_user = Some(kept);
         if !keeps_registers {
@@ -208,13 +210,14 @@ impl Rewriter {
         let is_limited = max_stack > 0;
         let most = if is_limited { usize::from(max_stack) } else { MOST_FRAMES };
         let end = self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames);
-        let is_whole = self.put_frames(end, is_limited, &shared);
+        let is_whole = self.put_frames(end, is_limited, stack.len() as u64, &shared);
         (self.chain.clone(), is_whole)
     }
 
     /// Appends the frames to the chain, as the kernel writes them, and returns whether they are all
-    /// that there is to be had. `is_limited`: no more of them were asked for.
-    fn put_frames(&mut self, end: End, is_limited: bool, shared: &Unwinding) -> bool {
+    /// that there is to be had. `is_limited`: no more of them were asked for; `copy`: bytes of a
+    /// copy of the stack.
+    fn put_frames(&mut self, end: End, is_limited: bool, copy: u64, shared: &Unwinding) -> bool {
         let mut put = |word: u64| self.chain.extend_from_slice(&word.to_ne_bytes());
         put(context::USER);
         let mut has_gap = false;
@@ -232,13 +235,14 @@ impl Rewriter {
         }
         let chains = &mut self.chains;
         match end {
-            _ if has_gap => chains.cut += 1,
+            _ if has_gap && self.unwinder.gap() == Some(Cause::Copy) => chains.add_cut(copy),
+            _ if has_gap => chains.lost += 1,
             End::Limit if !is_limited => chains.deep += 1,
             End::Whole | End::Limit => {
                 chains.whole += 1;
                 return true;
             }
-            End::Cut(Cause::Copy) => chains.cut += 1,
+            End::Cut(Cause::Copy) => chains.add_cut(copy),
             End::Cut(Cause::NoRules(module)) => {
                 chains.add_without_rules(shared.modules.name(module), 1);
             }
@@ -285,6 +289,7 @@ const ARCH: Option<RegsArch> = if cfg!(target_arch = "x86_64") {
 struct Cache {
     modules: Vec<ModuleLookup>,
     code: CodeCache,
+    calls: CallCache,
 }
 
 #[derive(Clone, Default)]
@@ -360,6 +365,16 @@ impl Code for ProcessCode<'_> {
 
     fn code_at(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize {
         self.cache.code.copy(self.pid, address, bytes)
+    }
+
+    fn trampoline(&self) -> Range<u64> {
+        self.space.trampoline()
+    }
+
+    fn returns_from(&mut self, function: u64) -> Option<Vec<u64>> {
+        let mapping = self.space.find(function, self.time)?;
+        let is_known = self.machine == Machine::X86_64;
+        is_known.then(|| self.cache.calls.find(self.pid, function, &mapping.range))?
     }
 
     fn version(&mut self) -> u64 {

@@ -20,10 +20,14 @@ pub(super) struct Space {
     mappings: Vec<(u64, Mapping)>,
     /// The current mappings: disjoint ranges in order, each with its index in `mappings`.
     now: Vec<(Range<u64>, usize)>,
+    /// The trampoline of probes of returns, if the kernel has mapped it.
+    trampoline: Range<u64>,
     /// The space before the last exec.
     before: Option<Arc<Self>>,
 }
 
+/// Name of the trampoline of probes of returns.
+const TRAMPOLINE: &[u8] = b"[uprobes]";
 /// Number of ranges that a process may have; more than that are taken for an attack.
 const MOST: usize = 1 << 15;
 /// Number of mappings that a child gets copies of.
@@ -57,6 +61,9 @@ impl Space {
         if time < self.since || mapping.range.is_empty() {
             return;
         }
+        if mapping.source.key.path == TRAMPOLINE {
+            self.trampoline = mapping.range.clone();
+        }
         let is_newest = self.mappings.last().is_none_or(|(last, _)| *last <= time);
         if is_newest {
             if self.is_there(&mapping) {
@@ -75,6 +82,11 @@ impl Space {
         if self.now.len() > MOST {
             *self = Self::unknown(u64::MAX);
         }
+    }
+
+    /// Returns the addresses of the trampoline of probes of returns.
+    pub(super) fn trampoline(&self) -> Range<u64> {
+        self.trampoline.clone()
     }
 
     /// Returns what was mapped at an address at this time.

@@ -171,6 +171,30 @@ fn assert_whole(file: &Path, outermost: &str) -> f64 {
 }
 
 #[test]
+fn functions_whose_return_is_probed_keep_their_callers() {
+    let Some(place) = Place::new().filter(|_| needs::root() && cfg!(target_arch = "x86_64")) else {
+        return;
+    };
+    let probe = format!("-e uretprobe/path={},func=sort_part/", place.at("sorter").display());
+    place.record(&probe, &place.sorter("400"));
+    let of_clock = ["--format", "folded", "--no-inline", "--event", "cpu-clock:u"];
+    let folded = run(rep().args(of_clock).arg(place.at("x.data"))).expect(0);
+    let (mut all, mut right) = (0, 0);
+    for line in folded.text().lines().filter(|line| line.contains(";sort_part")) {
+        let (stack, period) = line.rsplit_once(' ').unwrap();
+        let period: u64 = period.parse().unwrap();
+        all += period;
+        if stack.contains(";main;work_part;sort_part") {
+            right += period;
+        } else {
+            // It is said that callers are missing; no other is made up.
+            assert!(stack.contains("[callers unknown]"), "{stack}");
+        }
+    }
+    assert!(all > 0 && right * 100 > all * 95, "{right} of {all}: {}", folded.text());
+}
+
+#[test]
 fn callchains_are_whole_and_perf_shows_the_same() {
     let Some(place) = Place::new() else { return };
     let file = place.at("x.data");
