@@ -5,7 +5,9 @@ use std::path::Path;
 use recrep_console::units;
 use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
+use recrep_format::feature::UnwoundChains;
 
+use crate::callchain::RecordedCauses;
 use crate::count::LOWER_VALUES;
 use crate::input::split::Split;
 use crate::profile::recording::{Recording, When};
@@ -28,11 +30,19 @@ pub(super) fn describe(
     profile.warnings.extend(session.warnings());
     profile.warnings.extend(not_fetched);
     profile.warnings.extend(dropped_warnings(&dropped));
-    profile.warnings.extend(dropped.ends.warnings());
-    profile.chain_ends = dropped.ends;
+    let mut ends = dropped.ends;
+    ends.take_causes(recorded_causes(session).unwrap_or_default());
+    profile.warnings.extend(ends.warnings());
+    profile.chain_ends = ends;
     if let Some(times) = &session.off_cpu {
         profile.warnings.extend(time_warnings(&times.counts));
     }
+}
+
+/// Returns how the recorder could unwind callchains; `None` if it did not, or does not say.
+pub(super) fn recorded_causes(session: &Session<'_>) -> Option<RecordedCauses> {
+    let chains: UnwoundChains<'_> = session.file.feature()?.ok()?;
+    Some(RecordedCauses::of(&chains))
 }
 
 /// Returns the summary of an input.

@@ -11,8 +11,8 @@ use super::counted::NameSources;
 use super::input_profile::profile;
 use crate::input::several::each_merged;
 use crate::input::{Input, Keep, OpenError, OpenedInput};
-use crate::profile::Profile;
 use crate::profile::names::{ProfileNames, SharedNames};
+use crate::profile::{InputSummary, Profile};
 use crate::query::{FilterValues, KeyError, Query, Source, Warning};
 use crate::samples::Session;
 use crate::symbols::Resolver;
@@ -111,7 +111,10 @@ pub(crate) fn gather<T: Send>(
     if profile.is_without_rows() && query.inspection.is_none() {
         // Times come from switches of threads, of which there are some.
         let samples = profile.samples().max(query.mode.is_of_time().into());
-        profile.warnings.push(FilterValues::failure(&profile.filter_values, samples));
+        let failure = FilterValues::failure(&profile.filter_values, samples);
+        let has_waits = samples == 0 && profile.inputs.iter().any(InputSummary::has_switches);
+        let waits = if has_waits { "; how long its threads waited: --off-cpu" } else { "" };
+        profile.warnings.push(Warning::new(failure.code, failure.message + waits));
     } else {
         profile.warnings.extend(FilterValues::partly(&profile.filter_values).collect::<Vec<_>>());
         let events: Vec<&str> = profile.events().iter().map(|event| event.name.as_str()).collect();

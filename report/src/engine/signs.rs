@@ -9,6 +9,7 @@ use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::AttrEntry;
 use rustc_hash::FxHashMap;
 
+use super::described::recorded_causes;
 use super::interpreters::{INTERPRETERS, Interpreter, RecordedCommand};
 use super::labeller::{Labeller, frame_at};
 use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
@@ -38,6 +39,8 @@ impl UserChains {
     fn of(session: &Session<'_>) -> Self {
         let source = if are_hardware_calls(session) {
             StackSource::CallStack
+        } else if let Some(causes) = recorded_causes(session) {
+            StackSource::Unwound(causes.reasons())
         } else if session.samples_have(SampleType::STACK_USER) {
             StackSource::Copies
         } else {
@@ -52,7 +55,8 @@ impl UserChains {
             let limit = if asked > 0 { asked.min(most) } else { most };
             is_recorded.then_some(limit)
         };
-        Self { source, limits: session.file.attrs.entries().iter().map(limit).collect() }
+        let limits = session.file.attrs.entries().iter().map(limit).collect();
+        Self { source, limits }
     }
 }
 
@@ -231,7 +235,7 @@ impl Labeller<'_> {
         let mut counted = CountedStacks { all, ..CountedStacks::default() };
         for ((program, limit), stacks) in programs {
             let program = program.map(|comm| self.timeline.comm(comm).into_owned());
-            let kind = StackKind { program, source: recorded.source, limit };
+            let kind = StackKind { program, source: recorded.source.clone(), limit };
             counted.of_programs.add(kind, stacks);
         }
         if all.all < LEAST {
@@ -250,7 +254,7 @@ impl Labeller<'_> {
         let programs = heaviest(&counted.of_programs, all);
         let percent = share(all.broken, all.all);
         let limit = recorded.limits.iter().flatten().max().copied().unwrap_or(CUT);
-        let remedy = all.remedy(recorded.source, limit);
+        let remedy = all.remedy(&recorded.source, limit);
         let message = format!(
             "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
              so callers are missing: {remedy}"

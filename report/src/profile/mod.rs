@@ -58,6 +58,13 @@ pub struct InputSummary {
     pub recording: Recording,
 }
 
+impl InputSummary {
+    /// Returns whether it has records of switches of threads from their CPUs.
+    pub(crate) fn has_switches(&self) -> bool {
+        ["SWITCH", "SWITCH_CPU_WIDE"].iter().any(|kind| self.records.contains_key(*kind))
+    }
+}
+
 /// An event, and all of its samples.
 #[derive(Debug, Default)]
 pub struct Event {

@@ -19,12 +19,14 @@ pub(crate) struct UserStacks {
 }
 
 /// How user stacks were recorded; the remedy depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StackSource {
     /// The kernel followed frame pointers.
     FramePointers,
     /// The stack was copied.
     Copies,
+    /// The recorder unwound them; the reasons why some lack outer frames, if any do.
+    Unwound(Option<String>),
     /// The hardware recorded calls (LBR).
     CallStack,
 }
@@ -67,7 +69,7 @@ impl UserStacks {
     }
 
     /// Returns what gives longer stacks.
-    pub(crate) fn remedy(self, source: StackSource, limit: u32) -> String {
+    pub(crate) fn remedy(self, source: &StackSource, limit: u32) -> String {
         let of_source = match source {
             StackSource::FramePointers => {
                 "code without frame pointers; record with rec -g (perf: --call-graph dwarf), or \
@@ -76,6 +78,11 @@ impl UserStacks {
             StackSource::Copies => {
                 "longer copies reach further (--call-graph dwarf,65528); code of JITs needs frame \
                  pointers"
+            }
+            StackSource::Unwound(Some(reasons)) => return reasons.clone(),
+            StackSource::Unwound(None) => {
+                "the recorder found no callers there: the code begins on a stack of its own, or its \
+                 call frame information says so"
             }
             StackSource::CallStack => {
                 "the hardware keeps the innermost calls only; --call-graph dwarf records more"
@@ -110,7 +117,7 @@ impl ProgramStacks {
                 stacks: stacks.all,
                 broken: stacks.broken,
                 cut: stacks.cut,
-                remedy: stacks.remedy(kind.source, kind.limit),
+                remedy: stacks.remedy(&kind.source, kind.limit),
             })
             .collect();
         all.sort_by_key(|program| Reverse(program.broken));
@@ -127,10 +134,10 @@ mod tests {
         let stacks = |cut| UserStacks { all: 100, broken: 50, cut };
         assert!(
             stacks(0)
-                .remedy(StackSource::FramePointers, 127)
+                .remedy(&StackSource::FramePointers, 127)
                 .starts_with("code without frame pointers")
         );
-        let cut = stacks(25).remedy(StackSource::Copies, 127);
+        let cut = stacks(25).remedy(&StackSource::Copies, 127);
         assert!(
             cut.starts_with("50.0% of these are cut at 127 frames")
                 && cut.contains("longer copies"),

@@ -1,17 +1,17 @@
 //! Reasons why callchains that `rec` unwound lack outer frames, as its recording says, each with its
 //! remedy.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use recrep_console::units;
 use recrep_format::feature::{ChainCause, UnwoundChains};
 
-use super::ends::largest;
 use crate::count::metrics::share;
 
 /// Callchains of recordings by how the recorder could unwind them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedCauses {
+pub(crate) struct RecordedCauses {
     whole: u64,
     /// Bytes of the largest copy that was too small.
     copy: u64,
@@ -62,6 +62,11 @@ impl RecordedCauses {
         }
     }
 
+    /// Returns whether most of the recordings' broken callchains are those of copies.
+    pub(crate) fn are_copies(&self) -> bool {
+        self.copied > self.deep + self.lost + self.no_rules.values().sum::<u64>()
+    }
+
     /// Returns the reasons with their shares of all callchains that were unwound, the most frequent
     /// first, each with its remedy; `None` if the recording has none.
     pub(crate) fn reasons(&self) -> Option<String> {
@@ -94,11 +99,24 @@ impl RecordedCauses {
             ),
             (self.lost, format!("contradictory stacks ({:.1}%)", share(self.lost, all))),
         ];
-        reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        reasons.sort_by_key(|(count, _)| Reverse(*count));
         let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
         let reasons: Vec<String> = reasons.map(|(_, reason)| reason).collect();
         (cut > 0).then(|| reasons.join(", "))
     }
+}
+
+/// Returns the modules with the largest counts, and their shares.
+pub(crate) fn largest(modules: &BTreeMap<String, u64>, all: u64) -> String {
+    const SHOWN: usize = 3;
+    let mut sorted: Vec<(&String, u64)> =
+        modules.iter().map(|(name, count)| (name, *count)).collect();
+    sorted.sort_by_key(|(_, count)| Reverse(*count));
+    let shown = sorted.iter().take(SHOWN);
+    let mut texts: Vec<String> =
+        shown.map(|(name, count)| format!("{name} {:.1}%", share(*count, all))).collect();
+    texts.extend((sorted.len() > SHOWN).then(|| "…".to_owned()));
+    texts.join(", ")
 }
 
 #[cfg(test)]

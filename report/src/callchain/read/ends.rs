@@ -1,11 +1,11 @@
 //! How callchains from copied stacks ended, and the warnings about incomplete ones.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use recrep_unwind::{Cause, End};
 use rustc_hash::FxHashMap;
 
+use super::causes::{RecordedCauses, largest};
 use crate::callchain::rules::unwind::StackUnwinder;
 use crate::count::metrics::share;
 use crate::query::Warning;
@@ -24,8 +24,10 @@ pub struct ChainEnds {
     all: u64,
     /// Those for which too little stack was copied.
     copied: u64,
-    /// Of these, those that the recorder unwound.
+    /// Those that the recorder could not complete.
     recorded: u64,
+    /// Why it could not.
+    causes: RecordedCauses,
     unmapped: u64,
     lost: u64,
     /// Those that ended in code without rules, by module.
@@ -42,8 +44,7 @@ impl WorkerEnds {
     /// Returns the numbers by the names of modules.
     pub(crate) fn named(&self, unwinder: &StackUnwinder<'_>) -> ChainEnds {
         let [whole, cut] = self.recorded;
-        let mut ends =
-            ChainEnds { all: whole + cut, copied: cut, recorded: cut, ..ChainEnds::default() };
+        let mut ends = ChainEnds { all: whole + cut, recorded: cut, ..ChainEnds::default() };
         for (end, count) in &self.unwound {
             ends.all += count;
             let End::Cut(cause) = *end else { continue };
@@ -66,6 +67,7 @@ impl ChainEnds {
         self.all += other.all;
         self.copied += other.copied;
         self.recorded += other.recorded;
+        self.causes.add(other.causes);
         self.unmapped += other.unmapped;
         self.lost += other.lost;
         for (into, from) in
@@ -77,6 +79,11 @@ impl ChainEnds {
         }
     }
 
+    /// Takes note of what the recording says of callchains that its recorder unwound.
+    pub(crate) fn take_causes(&mut self, causes: RecordedCauses) {
+        self.causes = causes;
+    }
+
     /// Returns a warning for each reason why chains are incomplete: how many, and the remedy.
     pub fn warnings(&self) -> Vec<Warning> {
         let all = self.all;
@@ -85,14 +92,18 @@ impl ChainEnds {
         };
         let mut warnings = Vec::new();
         if self.copied > 0 {
-            let reason = if self.recorded < self.copied {
-                "too little stack was copied; record with a larger copy (--call-graph dwarf,SIZE)"
-            } else {
-                "rec could not unwind the rest: its last line said why (copies that are too small: \
-                 --call-graph unwind,SIZE)"
-            };
+            let reason =
+                "too little stack was copied; record with a larger copy (--call-graph dwarf,SIZE)";
             let message = format!("{}: {reason}", lack(self.copied));
             warnings.push(Warning::about(self.copied, "truncated-stack", message));
+        }
+        if self.recorded > 0 {
+            let code =
+                if self.causes.are_copies() { "truncated-stack" } else { "incomplete-callchain" };
+            let reasons = self.causes.reasons();
+            let reasons = reasons.as_deref().unwrap_or("their recorder does not say why");
+            let message = format!("{}: {reasons}", lack(self.recorded));
+            warnings.push(Warning::new(code, message));
         }
         let [no_rules, unreadable] =
             [&self.no_rules, &self.unreadable].map(|of| of.values().sum::<u64>());
@@ -123,19 +134,6 @@ impl ChainEnds {
     }
 }
 
-/// Returns the modules with the largest counts, and their shares.
-pub(crate) fn largest(modules: &BTreeMap<String, u64>, all: u64) -> String {
-    const SHOWN: usize = 3;
-    let mut sorted: Vec<(&String, u64)> =
-        modules.iter().map(|(name, count)| (name, *count)).collect();
-    sorted.sort_by_key(|(_, count)| Reverse(*count));
-    let shown = sorted.iter().take(SHOWN);
-    let mut texts: Vec<String> =
-        shown.map(|(name, count)| format!("{name} {:.1}%", share(*count, all))).collect();
-    texts.extend((sorted.len() > SHOWN).then(|| "…".to_owned()));
-    texts.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,8 +161,8 @@ mod tests {
                     1.0%, d 1.0%, …; a JIT's code has them in a jitdump: -k mono), files that \
                     cannot be read (e 0.4%; see rep modules), unmapped addresses (0.1%)";
         assert_eq!(texts(&ends)[1], rest);
-        let recorded = ChainEnds { all: 9, copied: 1, recorded: 1, ..ChainEnds::default() };
-        assert!(texts(&recorded)[0].contains("unwind,SIZE"));
+        let recorded = ChainEnds { all: 9, recorded: 1, ..ChainEnds::default() };
+        assert!(texts(&recorded)[0].ends_with("outer frames: their recorder does not say why"));
         assert_eq!(ChainEnds { all: 9, ..ChainEnds::default() }.warnings(), []);
     }
 }

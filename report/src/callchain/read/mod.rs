@@ -2,6 +2,7 @@
 //! or with branches in front.
 
 pub(crate) mod branch_info;
+pub(crate) mod causes;
 pub(crate) mod ends;
 pub(crate) mod history;
 pub(crate) mod source;

@@ -2,6 +2,9 @@
 //! chains that it cut short, stacks that it left to the reader, and what only a kernel writes: a
 //! chain and a stack in one sample.
 
+use recrep_format::feature::{ChainCause, CutChains, HeaderString, UnwoundChains};
+use recrep_format::wire::List;
+
 use super::*;
 
 /// Registers as a sample has them: frame pointer, stack pointer, instruction pointer.
@@ -49,12 +52,37 @@ fn chains_that_the_recorder_made_are_believed() {
     let recorded = "app;main;work;entry 1\napp;main;work;parse 1\napp;work;parse 1\n";
     assert_eq!(place.rep("--format folded --no-check-callchains"), recorded);
     assert_eq!(place.listed(""), ["main|work|parse|", "work|parse|", "main|work|entry|"]);
-    let message = "1 of 3 callchains (33.3%) lack outer frames: rec could not unwind the rest: \
-                   its last line said why (copies that are too small: --call-graph unwind,SIZE)";
-    assert_eq!(warnings(&place), [("truncated-stack".to_owned(), message.to_owned())]);
+    let message = "1 of 3 callchains (33.3%) lack outer frames: their recorder does not say why";
+    assert_eq!(warnings(&place), [("incomplete-callchain".to_owned(), message.to_owned())]);
     // In tables, they are a row.
     let rows = place.children("", "sym");
     assert!(rows.contains(&("[.] [callers unknown]".to_owned(), 1, 0)), "{rows:?}");
+}
+
+#[test]
+fn a_recording_says_why_its_callchains_are_broken() {
+    let cut = [context::USER, PARSE + 1, WORK + 4];
+    let cause = CutChains {
+        cause: ChainCause::NO_RULES,
+        module: HeaderString::new("jit"),
+        limit: 0,
+        count: 1,
+    };
+    let mut all = stream(copying()).feature(&UnwoundChains { whole: 3, cut: List(vec![cause]) });
+    for _ in 0..30 {
+        let spec = SampleSpec::at(PARSE + 1).callchain(&cut).regs_user(&[0, STACK, PARSE + 1]);
+        all = all.sample(spec);
+    }
+    let place = Place::of(&all);
+    let reason = "no unwind rules (jit 25.0%; code of JITs needs frame pointers, or a jitdump)";
+    let told = warnings(&place);
+    let texts: Vec<&str> = told.iter().map(|(_, message)| message.as_str()).collect();
+    let expected = format!("30 of 30 callchains (100.0%) lack outer frames: {reason}");
+    assert!(texts.contains(&expected.as_str()), "{texts:?}");
+    // The hint at stacks that do not reach the start of their program has the same remedy.
+    let hint = texts.iter().find(|text| text.contains("do not reach the start"));
+    assert!(hint.is_some_and(|hint| hint.ends_with(reason)), "{texts:?}");
+    assert!(texts.iter().all(|text| !text.contains("copies")), "{texts:?}");
 }
 
 /// A function that does not return has no code after its call: there begins the next function.
