@@ -44,6 +44,15 @@ impl Arch {
     /// Mask of aarch64's `lr`.
     pub const LINK_REGISTER: u64 = 1 << 30;
 
+    /// Returns the registers that tell whether a system call is of the 32-bit table: their width, and
+    /// on x86-64 whether `cx` is the address that the call returns to, as the instruction `syscall`
+    /// leaves it.
+    pub fn of_system_calls(self) -> u64 {
+        const CX: u32 = 2;
+        let pointer = self.names_of().map_or(0, |arch| 1 << arch.instruction_pointer());
+        if self == Self::X86_64 { pointer | 1 << CX } else { pointer }
+    }
+
     fn names_of(self) -> Option<RegsArch> {
         match self {
             Self::X86_64 => Some(RegsArch::X86),

@@ -34,7 +34,7 @@ pub(super) fn from_spec(
     what_samples_carry(&mut attr, context, !plain);
     if !plain {
         callchain::set(&mut attr, spec, context, notes)?;
-        registers(&mut attr, context, notes);
+        registers(&mut attr, spec, context, notes);
         branches(&mut attr, spec, context);
     }
     attr.flags.set(F::DISABLED, group.leads);
@@ -180,7 +180,7 @@ fn weight(arch: Arch) -> SampleType {
     if arch == Arch::X86_64 { S::WEIGHT_STRUCT } else { S::WEIGHT }
 }
 
-fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
+fn registers(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut Notes) {
     let (asked, arch) = (&context.config.sample, context.machine.arch);
     if attr.kind == EventType::SOFTWARE && attr.config == SwEvent::DUMMY.0 {
         return;
@@ -201,12 +201,22 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
         attr.sample_regs_user = if unwinds { mask | least } else { mask };
         attr.sample_type |= S::REGS_USER;
     }
+    let calls = spec.tracepoint.as_deref().is_some_and(is_system_calls);
+    if calls && asked.regs_user.is_none() && !unwinds && arch.of_system_calls() != 0 {
+        attr.sample_regs_user |= arch.of_system_calls();
+        attr.sample_type |= S::REGS_USER;
+    }
     let by_pointers = matches!(asked.callchain, Some(Callchain::Fp | Callchain::Best)) && !unwinds;
     if arch == Arch::Aarch64 && by_pointers {
         // In a leaf function, only the link register has the caller.
         attr.sample_regs_user |= Arch::LINK_REGISTER;
         attr.sample_type |= S::REGS_USER;
     }
+}
+
+/// Returns whether a tracepoint is one of system calls, whose numbers are of two tables.
+fn is_system_calls(tracepoint: &str) -> bool {
+    tracepoint.starts_with("raw_syscalls:") || tracepoint.starts_with("syscalls:")
 }
 
 fn branches(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {

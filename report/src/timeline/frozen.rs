@@ -256,6 +256,28 @@ impl Timeline {
         shown(&self.spaces, space)
     }
 
+    /// Returns whether a space got mappings between these moments, all of them below 4 GiB, as those
+    /// of a 32-bit program are. What it took over by a fork counts if it began since then.
+    pub(crate) fn is_of_32_bits(&self, space: SpaceId, moments: &Range<Moment>) -> bool {
+        const END: u64 = 1 << 32;
+        let (mut found, mut space, mut until) = (false, Some(space), moments.end);
+        while let Some(of) = space.and_then(|SpaceId(at)| self.spaces.get(at as usize)) {
+            for (at, mapping) in &of.mappings {
+                if (moments.start..until).contains(at) {
+                    found = true;
+                    if mapping.end > END {
+                        return false;
+                    }
+                }
+            }
+            (space, until) = match of.parent {
+                Some((parent, at)) if at > moments.start => (Some(parent), until.min(at)),
+                _ => (None, until),
+            };
+        }
+        found
+    }
+
     fn life(&self, tid: i32, at: Moment) -> Option<(u32, &Life)> {
         let &(first, count) = self.tids.get(&tid)?;
         let lives = self.lives.get(first as usize..(first + count) as usize)?;

@@ -225,6 +225,11 @@ impl SideBand {
         }
     }
 
+    /// Returns the moments at which processes began to run other programs.
+    pub(crate) fn execs(&self) -> &[(Moment, i32)] {
+        &self.execs
+    }
+
     /// Returns whether the command that the recorder ran was still running when the recording ended;
     /// `None` if it ran none.
     pub(crate) fn outlives(&self) -> Option<bool> {

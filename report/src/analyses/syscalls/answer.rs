@@ -10,7 +10,8 @@ use rustc_hash::FxBuildHasher;
 use serde::Serialize;
 
 use super::callers::Caller;
-use super::calls::{Calls, CallsKey, FoundCalls, OneSided};
+use super::calls::{Calls, FoundCalls, OneSided};
+use super::key::CallsKey;
 use super::{SortBy, SplitBy, SyscallsQuery};
 use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::terminal::escape::escape;

@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use super::callers::Caller;
 use super::crossings::{CollectedCrossings, CrossingThread, SyscallEvents};
-use super::names::SyscallNames;
+use super::exec::{self, EnteredExec, ReturnedExec};
+use super::key::CallsKey;
+use super::names::{CallNumber, SyscallNames};
 use super::pair::{Call, CallCounter, CallResult, Crossings, Untimed};
 use super::{SplitBy, SyscallsQuery};
 use crate::callchain::ChainLimit;
@@ -19,15 +21,6 @@ use crate::query::{ChainOptions, Column, MAX_STACK, Query, Warning};
 use crate::samples::{ChainSetup, SampleFilter, Session};
 use crate::symbols::Resolver;
 use crate::timeline::ThreadRef;
-
-/// What calls are told apart by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CallsKey {
-    pub(super) process: Option<String>,
-    pub(super) thread: Option<String>,
-    pub(super) caller: Option<Caller>,
-    pub(super) syscall: String,
-}
 
 /// Calls with one key.
 #[derive(Debug, Default)]
@@ -52,6 +45,19 @@ impl Calls {
         if let Some(errno) = result.errno() {
             *self.errors.entry((errno, None)).or_default() += 1;
         }
+    }
+
+    /// Counts a call that did not return within a time.
+    fn leave_unfinished(&mut self, since: u64) {
+        self.unfinished += 1;
+        self.longest_unfinished = self.longest_unfinished.max(since);
+    }
+
+    /// Gives the errors their names.
+    fn name_errors(&mut self, names: &SyscallNames) {
+        let errors = std::mem::take(&mut self.errors).into_iter();
+        let named = errors.map(|((errno, _), calls)| ((errno, names.error(errno)), calls));
+        self.errors = named.collect();
     }
 
     fn add(&mut self, mut other: Self) {
@@ -82,6 +88,14 @@ pub(super) struct OneSided {
 }
 
 impl OneSided {
+    /// Counts a call whose entry is unknown.
+    fn count(&mut self, why: Untimed) {
+        match why {
+            Untimed::EnteredBefore => self.entered_before += 1,
+            Untimed::LostEntry => self.without_entry += 1,
+        }
+    }
+
     fn add(&mut self, other: Self) {
         self.entered_before += other.entered_before;
         self.without_entry += other.without_entry;
@@ -94,6 +108,8 @@ impl OneSided {
 pub(super) struct FoundCalls {
     pub(super) calls: IndexMap<CallsKey, Calls, FxBuildHasher>,
     pub(super) one_sided: OneSided,
+    entered_execs: Vec<EnteredExec>,
+    returned_execs: Vec<ReturnedExec>,
     pub(super) warnings: Vec<Warning>,
     /// `true` if system calls were recorded.
     pub(super) is_recorded: bool,
@@ -107,6 +123,8 @@ impl FoundCalls {
             self.calls.entry(key).or_default().add(calls);
         }
         self.one_sided.add(other.one_sided);
+        self.entered_execs.extend(other.entered_execs);
+        self.returned_execs.extend(other.returned_execs);
         self.warnings.extend(other.warnings);
         self.is_recorded |= other.is_recorded;
         self.has_callers |= other.has_callers;
@@ -155,7 +173,34 @@ impl FoundCalls {
         for thread in threads {
             found.add(thread);
         }
+        found.pair_execs(&names);
         found
+    }
+
+    /// Counts the execs whose sides are in different threads, and those that lack one.
+    fn pair_execs(&mut self, names: &SyscallNames) {
+        let (mut entered, mut returned) =
+            (std::mem::take(&mut self.entered_execs), std::mem::take(&mut self.returned_execs));
+        for (entry, exit) in exec::paired(&mut entered, &mut returned) {
+            let calls = self.calls_of(entry.key, entry.number);
+            calls.latencies.push(exit.time.saturating_sub(entry.time));
+        }
+        for EnteredExec { key, number, time, end, .. } in entered {
+            self.calls_of(key, number).leave_unfinished(end.saturating_sub(time));
+        }
+        for ReturnedExec { key, number, result, why, .. } in returned {
+            let calls = self.calls_of(key, number);
+            calls.untimed += 1;
+            calls.fail(result);
+            calls.name_errors(names);
+            self.one_sided.count(why);
+        }
+    }
+
+    fn calls_of(&mut self, key: CallsKey, number: CallNumber) -> &mut Calls {
+        let calls = self.calls.entry(key).or_default();
+        calls.number = Some(number.value());
+        calls
     }
 }
 
@@ -170,8 +215,10 @@ fn fetch(session: &Session<'_>, asked: &SyscallsQuery, resolver: &Resolver) -> V
 /// Calls of a thread, by number and caller.
 #[derive(Default)]
 struct ThreadCalls {
-    calls: FxHashMap<(i32, u32), Calls>,
+    calls: FxHashMap<(CallNumber, u32), Calls>,
     one_sided: OneSided,
+    /// Calls that lack a side, which another thread may have.
+    open: Vec<Call>,
 }
 
 impl CallCounter for ThreadCalls {
@@ -183,20 +230,7 @@ impl CallCounter for ThreadCalls {
                 calls.latencies.push(duration);
                 calls.fail(result);
             }
-            Call::Unfinished { number, caller, since } => {
-                let calls = self.calls.entry((number, caller)).or_default();
-                calls.unfinished += 1;
-                calls.longest_unfinished = calls.longest_unfinished.max(since);
-            }
-            Call::Untimed { number, result, why } => {
-                let calls = self.calls.entry((number, 0)).or_default();
-                calls.untimed += 1;
-                calls.fail(result);
-                match why {
-                    Untimed::EnteredBefore => self.one_sided.entered_before += 1,
-                    Untimed::LostEntry => self.one_sided.without_entry += 1,
-                }
-            }
+            Call::Unfinished { .. } | Call::Untimed { .. } => self.open.push(call),
             Call::LostExit => self.one_sided.without_exit += 1,
         }
     }
@@ -204,6 +238,7 @@ impl CallCounter for ThreadCalls {
 
 /// Texts of a thread, as far as calls are told apart by them.
 struct ThreadTexts {
+    pid: i32,
     process: Option<String>,
     thread: Option<String>,
     by_caller: bool,
@@ -218,6 +253,7 @@ impl ThreadTexts {
             format!("{tid}:{}", timeline.comm(comm))
         };
         Self {
+            pid,
             process: by.contains(&SplitBy::Process).then(process),
             thread: by.contains(&SplitBy::Thread).then(of_thread),
             by_caller: by.contains(&SplitBy::Caller),
@@ -226,36 +262,72 @@ impl ThreadTexts {
 
     /// Returns the calls of the thread.
     fn calls(
-        self,
+        &self,
         crossings: &Crossings,
         end: u64,
         names: &SyscallNames,
         callers: &[Caller],
     ) -> FoundCalls {
         let mut counters = crossings.counted::<ThreadCalls>(end, names).into_iter();
-        let ThreadCalls { mut calls, mut one_sided } = counters.next().unwrap_or_default();
+        let ThreadCalls { mut calls, one_sided, mut open } = counters.next().unwrap_or_default();
+        let mut found = FoundCalls { one_sided, ..FoundCalls::default() };
         for other in counters {
-            one_sided.add(other.one_sided);
+            found.one_sided.add(other.one_sided);
+            open.extend(other.open);
             for (key, of_key) in other.calls {
                 calls.entry(key).or_default().add(of_key);
             }
         }
+        for call in open {
+            match call {
+                Call::Unfinished { number, caller, time, end } => {
+                    let key = self.key(number, caller, names, callers);
+                    if names.is_exec(number) {
+                        let entry = EnteredExec { pid: self.pid, key, number, time, end };
+                        found.entered_execs.push(entry);
+                    } else {
+                        let calls = calls.entry((number, caller)).or_default();
+                        calls.leave_unfinished(end.saturating_sub(time));
+                    }
+                }
+                Call::Untimed { number, result, why, time } if names.is_exec(number) => {
+                    let key = self.key(number, 0, names, callers);
+                    let exit = ReturnedExec { pid: self.pid, key, number, result, time, why };
+                    found.returned_execs.push(exit);
+                }
+                Call::Untimed { number, result, why, .. } => {
+                    let calls = calls.entry((number, 0)).or_default();
+                    calls.untimed += 1;
+                    calls.fail(result);
+                    found.one_sided.count(why);
+                }
+                Call::Returned { .. } | Call::LostExit => {}
+            }
+        }
         let mut calls: Vec<_> = calls.into_iter().collect();
         calls.sort_by_key(|(key, _)| *key);
-        let mut found = FoundCalls { one_sided, ..FoundCalls::default() };
-        for ((number, caller), calls) in calls {
-            let caller = callers.get(caller as usize).filter(|_| self.by_caller);
-            let key = CallsKey {
-                process: self.process.clone(),
-                thread: self.thread.clone(),
-                caller: caller.cloned(),
-                syscall: names.shown(number).into_owned(),
-            };
-            let errors = calls.errors.into_iter();
-            let errors = errors.map(|((errno, _), calls)| ((errno, names.error(errno)), calls));
-            let calls = Calls { number: Some(number), errors: errors.collect(), ..calls };
+        for ((number, caller), mut calls) in calls {
+            let key = self.key(number, caller, names, callers);
+            calls.number = Some(number.value());
+            calls.name_errors(names);
             found.calls.entry(key).or_default().add(calls);
         }
         found
+    }
+
+    fn key(
+        &self,
+        number: CallNumber,
+        caller: u32,
+        names: &SyscallNames,
+        callers: &[Caller],
+    ) -> CallsKey {
+        let caller = callers.get(caller as usize).filter(|_| self.by_caller);
+        CallsKey {
+            process: self.process.clone(),
+            thread: self.thread.clone(),
+            caller: caller.cloned(),
+            syscall: names.shown(number).into_owned(),
+        }
     }
 }

@@ -12,6 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::callers::{Caller, Callers};
 use super::pair::{self, CallResult, Crossing, Crossings, Side};
+use super::tables::CallTables;
 use crate::callchain::ChainOrigin;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -164,6 +165,7 @@ impl CollectedCrossings {
             events,
             filter,
             callers: chains.map(|chains| Callers::new(session, chains)),
+            tables: CallTables::new(session),
             tasks: TaskFinder::new(&session.timeline, Some(filter)),
             numbers: vec![None; events.events.len()],
             threads: Vec::new(),
@@ -215,6 +217,7 @@ struct CrossingWorker<'s> {
     events: &'s SyscallEvents,
     filter: &'s SampleFilter<'s>,
     callers: Option<Callers<'s>>,
+    tables: CallTables<'s>,
     tasks: TaskFinder<'s>,
     /// Number of the only call that an event traces, by the event's index.
     numbers: Vec<Option<i32>>,
@@ -235,6 +238,8 @@ struct LastThread {
     space: Option<SpaceId>,
     /// `true` if the filters select it.
     is_taken: bool,
+    /// `true` if its program is of 32 bits.
+    is_of_32_bits: bool,
     /// Its place among the threads.
     place: usize,
 }
@@ -290,6 +295,8 @@ impl CrossingWorker<'_> {
             _ => 0,
         };
         self.found.end = self.found.end.max(time);
+        let is_exit = side == Side::Exit;
+        let number = self.tables.number(number, &sample, is_exit, self.last.is_of_32_bits);
         let crossing = Crossing { time, number, caller, duration: 0, result, side, is_taken };
         if let Some(thread) = self.threads.get_mut(self.last.place) {
             pair::push(&mut thread.crossings, crossing);
@@ -302,12 +309,14 @@ impl CrossingWorker<'_> {
         let [pid, tid] = ids;
         let (Span { task, moments, .. }, is_taken) = self.tasks.span(pid, tid, at);
         let Task { thread, pid, space, .. } = *task;
+        let is_taken = *is_taken;
         let times = self.session.clock.times_within(moments);
+        let is_of_32_bits = self.tables.is_of_32_bits(pid, space, at);
         let threads = &mut self.threads;
         let place = *self.of_piece.entry(thread).or_insert_with(|| {
             threads.push(PieceThread { piece, thread, pid, crossings: Vec::new() });
             threads.len() - 1
         });
-        LastThread { ids, times, space, is_taken: *is_taken, place }
+        LastThread { ids, times, space, is_taken, is_of_32_bits, place }
     }
 }

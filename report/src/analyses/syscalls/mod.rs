@@ -14,8 +14,11 @@ mod answer;
 mod callers;
 mod calls;
 mod crossings;
+mod exec;
+mod key;
 mod names;
 mod pair;
+mod tables;
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! Names of system calls and of their errors on the recorded machine.
+//! Names of system calls and of their errors on the recorded machine, by their numbers. A 64-bit
+//! kernel has a table of its own for 32-bit calls (`tables`).
 
 use std::borrow::Cow;
 
@@ -10,6 +11,10 @@ use syscalls::{
     sparc, sparc64, x86, x86_64,
 };
 
+/// Number of a system call; negative if there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CallNumber(i32);
+
 /// Returns the name of the system call with a number.
 type NameTable = fn(usize) -> Option<&'static str>;
 
@@ -18,6 +23,8 @@ type NameTable = fn(usize) -> Option<&'static str>;
 pub(super) struct SyscallNames {
     /// Names of its architecture; `None` if that is unknown.
     table: Option<NameTable>,
+    /// Names of the calls of its 32-bit programs.
+    compat: Option<NameTable>,
     /// `true` if its errors have the numbers that most architectures share.
     has_common_errors: bool,
     /// Names of the recorded tracepoints (`syscalls:sys_enter_openat`), by number.
@@ -30,23 +37,25 @@ const SAME_ERRORS: i32 = 34;
 impl SyscallNames {
     /// Returns the names for a file, whose tracepoints have given the `recorded` ones.
     pub(super) fn new(file: &File<'_>, recorded: FxHashMap<i32, String>) -> Self {
-        let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text());
-        Self::of(arch.as_deref().unwrap_or_default(), recorded)
+        Self::of(&arch(file), recorded)
     }
 
     /// Returns the names of an architecture, as `uname -m` spells it.
     pub(super) fn of(arch: &str, recorded: FxHashMap<i32, String>) -> Self {
         let has_common_errors =
             !["mips", "sparc", "alpha", "parisc"].iter().any(|other| arch.starts_with(other));
-        Self { table: table(arch), has_common_errors, recorded }
+        let compat = compat_of(arch).and_then(table);
+        Self { table: table(arch), compat, has_common_errors, recorded }
     }
 
     /// Returns the name of the system call with this number. That of its tracepoint may be another
     /// one (`newfstat` for `fstat`), so it counts only if the architecture is unknown.
-    pub(super) fn call(&self, number: i32) -> Option<&str> {
-        let number_of_table = usize::try_from(number).ok();
-        let name = self.table.zip(number_of_table).and_then(|(table, number)| table(number));
-        name.or_else(|| self.recorded.get(&number).map(String::as_str))
+    pub(super) fn call(&self, number: CallNumber) -> Option<&str> {
+        let table = if number.is_compat() { self.compat } else { self.table };
+        let number_of_table = usize::try_from(number.value()).ok();
+        let name = table.zip(number_of_table).and_then(|(table, number)| table(number));
+        let recorded = || self.recorded.get(&number.value()).filter(|_| !number.is_compat());
+        name.or_else(|| recorded().map(String::as_str))
     }
 
     /// Returns the name of an error.
@@ -55,20 +64,85 @@ impl SyscallNames {
         Errno::new(errno).name().filter(|_| is_known)
     }
 
-    /// Returns the name of a system call, or its number.
-    pub(super) fn shown(&self, number: i32) -> Cow<'_, str> {
-        self.call(number).map_or_else(|| number.to_string().into(), Cow::Borrowed)
+    /// Returns the name of a system call, or its number; that of a 32-bit one says so.
+    pub(super) fn shown(&self, number: CallNumber) -> Cow<'_, str> {
+        let name =
+            self.call(number).map_or_else(|| Cow::from(number.value().to_string()), Cow::Borrowed);
+        if number.is_compat() { format!("{name} (32-bit)").into() } else { name }
     }
 
     /// Returns whether the call makes a task, which returns from it, too.
-    pub(super) fn is_fork(&self, number: i32) -> bool {
+    pub(super) fn is_fork(&self, number: CallNumber) -> bool {
         matches!(self.call(number), Some("fork" | "vfork" | "clone" | "clone3"))
     }
 
     /// Returns whether the call may return to a program of another architecture, as a call with
-    /// another number.
-    pub(super) fn is_exec(&self, number: i32) -> bool {
+    /// another number, and in another thread.
+    pub(super) fn is_exec(&self, number: CallNumber) -> bool {
         matches!(self.call(number), Some("execve" | "execveat"))
+    }
+}
+
+/// Returns the architecture that a file was recorded on, as `uname -m` spells it.
+pub(super) fn arch(file: &File<'_>) -> String {
+    let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
+    arch.map(|arch| arch.0.to_text().into_owned()).unwrap_or_default()
+}
+
+/// Returns the architecture of the 32-bit programs that a machine runs beside its own.
+pub(super) fn compat_of(arch: &str) -> Option<&'static str> {
+    Some(match arch {
+        "x86_64" => "i386",
+        "aarch64" | "arm64" => "arm",
+        "ppc64" | "ppc64le" => "ppc",
+        "mips64" => "mips",
+        "sparc64" => "sparc",
+        "riscv64" => "riscv32",
+        _ => return None,
+    })
+}
+
+impl CallNumber {
+    /// Number with which a call leaves whose registers are another context's.
+    pub(super) const OTHER_CONTEXT: Self = Self(-1);
+    /// It is of the 32-bit table.
+    const COMPAT: i32 = 1 << 29;
+    /// Registers showed which table it is of.
+    const PROVEN: i32 = 1 << 28;
+
+    /// Returns a number whose table the registers `proved` to be the 32-bit one or not; if they did
+    /// not, the program decides.
+    pub(super) fn of(number: i32, proved: Option<bool>, is_of_32_bits: bool) -> Self {
+        if number < 0 {
+            return Self(number);
+        }
+        let compat = if proved.unwrap_or(is_of_32_bits) { Self::COMPAT } else { 0 };
+        Self(number | compat | if proved.is_some() { Self::PROVEN } else { 0 })
+    }
+
+    /// Returns a number of the machine's own table.
+    #[cfg(test)]
+    pub(super) fn native(number: i32) -> Self {
+        Self::of(number, None, false)
+    }
+
+    pub(super) fn value(self) -> i32 {
+        if self.0 < 0 { self.0 } else { self.0 & !(Self::COMPAT | Self::PROVEN) }
+    }
+
+    pub(super) fn is_compat(self) -> bool {
+        self.0 > 0 && self.0 & Self::COMPAT != 0
+    }
+
+    /// Returns the number of a call whose sides have this and the `other` one; `None` if they are of
+    /// two calls.
+    pub(super) fn joined(self, other: Self) -> Option<Self> {
+        let is_proven = other.0 > 0 && other.0 & Self::PROVEN != 0 && self.0 & Self::PROVEN == 0;
+        match self.value() == other.value() {
+            true if is_proven => Some(other),
+            true => Some(self),
+            false => (other == Self::OTHER_CONTEXT).then_some(self),
+        }
     }
 }
 
@@ -121,13 +195,41 @@ mod tests {
             ("vax", 0, None),
         ] {
             assert_eq!(
-                SyscallNames::of(arch, FxHashMap::default()).call(number),
+                SyscallNames::of(arch, FxHashMap::default()).call(CallNumber::native(number)),
                 name,
                 "{arch} {number}"
             );
         }
         let names = SyscallNames::of("vax", [(5, "newfstat".to_owned())].into_iter().collect());
-        assert_eq!([names.shown(5), names.shown(6)], ["newfstat", "6"]);
+        let shown = [5, 6].map(|number| names.shown(CallNumber::native(number)));
+        assert_eq!(shown, ["newfstat", "6"]);
+    }
+
+    #[test]
+    fn one_side_proves_the_table_of_both() {
+        let guessed = CallNumber::native(20);
+        let proven = CallNumber::of(20, Some(true), false);
+        assert_eq!(guessed.joined(proven), Some(proven));
+        assert_eq!(proven.joined(guessed), Some(proven));
+        assert_eq!(guessed.joined(CallNumber::native(21)), None);
+        assert_eq!(proven.joined(CallNumber::OTHER_CONTEXT), Some(proven));
+        assert_eq!([proven.value(), CallNumber::OTHER_CONTEXT.value()], [20, -1]);
+        assert!(!CallNumber::OTHER_CONTEXT.is_compat());
+    }
+
+    #[test]
+    fn programs_of_32_bits_have_numbers_of_their_own() {
+        for (arch, number, name) in [
+            ("x86_64", 20, "getpid (32-bit)"),
+            ("x86_64", 6, "close (32-bit)"),
+            ("x86_64", 100_000, "100000 (32-bit)"),
+            ("aarch64", 20, "getpid (32-bit)"),
+            ("vax", 20, "20 (32-bit)"),
+        ] {
+            let names = SyscallNames::of(arch, [(20, "newfstat".to_owned())].into_iter().collect());
+            let number = CallNumber::of(number, Some(true), false);
+            assert_eq!(names.shown(number), name, "{arch}");
+        }
     }
 
     #[test]

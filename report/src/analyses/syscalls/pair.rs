@@ -31,14 +31,14 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::names::SyscallNames;
+use super::names::{CallNumber, SyscallNames};
 
 /// An entry, an exit, or both sides of a call. There may be many millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Crossing {
     pub(super) time: u64,
     /// Number of the system call.
-    pub(super) number: i32,
+    pub(super) number: CallNumber,
     /// Number of the caller; 0 of exits.
     pub(super) caller: u32,
     /// Nanoseconds from the entry to the exit; only of [`Side::Both`].
@@ -76,6 +76,10 @@ impl CallResult {
         }
     }
 
+    pub(super) fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
     /// Returns the number of the error.
     pub(super) fn errno(self) -> Option<i32> {
         (self.0 < 0).then(|| -i32::from(self.0))
@@ -86,11 +90,11 @@ impl CallResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// It returned after so many nanoseconds.
-    Returned { number: i32, caller: u32, result: CallResult, duration: u64 },
-    /// It returned, and its entry is unknown.
-    Untimed { number: i32, result: CallResult, why: Untimed },
-    /// It had not returned when the recording ended, so many nanoseconds after its entry.
-    Unfinished { number: i32, caller: u32, since: u64 },
+    Returned { number: CallNumber, caller: u32, result: CallResult, duration: u64 },
+    /// It returned at this time, and its entry is unknown.
+    Untimed { number: CallNumber, result: CallResult, why: Untimed, time: u64 },
+    /// It was entered at this time, and had not returned when its thread or the recording ended.
+    Unfinished { number: CallNumber, caller: u32, time: u64, end: u64 },
     /// It was entered, and the sample of its exit is missing.
     LostExit,
 }
@@ -103,9 +107,6 @@ pub(super) enum Untimed {
     /// The sample of its entry is missing.
     LostEntry,
 }
-
-/// Number with which a call leaves whose registers are another context's.
-const OTHER_CONTEXT: i32 = -1;
 
 impl Crossing {
     /// Time of the exit, or of the only side.
@@ -140,10 +141,11 @@ pub(super) struct Crossings {
 pub(super) fn push(crossings: &mut Vec<Crossing>, at: Crossing) {
     if at.side == Side::Exit
         && let Some(entry) = crossings.last_mut().filter(|last| last.side == Side::Enter)
-        && (entry.number == at.number || at.number == OTHER_CONTEXT)
+        && let Some(number) = entry.number.joined(at.number)
         && let Some(Ok(duration)) = at.time.checked_sub(entry.time).map(u32::try_from)
     {
         (entry.side, entry.duration, entry.result) = (Side::Both, duration, at.result);
+        entry.number = number;
     } else {
         crossings.push(at);
     }
@@ -257,18 +259,23 @@ fn pair(
 ) {
     let mut open: Option<Crossing> = None;
     for (index, at) in crossings.enumerate() {
-        let Crossing { number, result, .. } = at;
-        let is_pair =
-            |entered: i32| entered == number || number == OTHER_CONTEXT || names.is_exec(entered);
+        let Crossing { number, result, time, .. } = at;
         let before = if at.side == Side::Enter { open.replace(at) } else { open.take() };
         let entry = match (at.side, before) {
             (Side::Both, _) => Some(at),
-            (Side::Exit, Some(entry)) if is_pair(entry.number) => Some(entry),
+            (Side::Exit, Some(entry)) => joined(entry, number, names),
             _ => None,
         };
+        // An exec ends the other threads, whose leader's number it takes.
+        let ends_others = at.side == Side::Exit && result.is_zero() && names.is_exec(number);
         let is_lost = at.side != Side::Exit || entry.is_none();
-        if before.is_some_and(|lost| is_lost && lost.is_taken) {
-            counter.add(Call::LostExit);
+        if let Some(Crossing { number, caller, time: entered, .. }) =
+            before.filter(|lost| is_lost && lost.is_taken)
+        {
+            counter.add(match ends_others {
+                true => Call::Unfinished { number, caller, time: entered, end: time },
+                false => Call::LostExit,
+            });
         }
         match entry {
             Some(Crossing { time, number, caller, is_taken: true, .. }) => {
@@ -276,18 +283,26 @@ fn pair(
                 counter.add(Call::Returned { number, caller, result, duration });
             }
             None if at.side == Side::Exit && at.is_taken => {
-                let is_birth = index == 0 && result == CallResult(0) && names.is_fork(number);
+                let is_birth = index == 0 && result.is_zero() && names.is_fork(number);
                 let why = if index == 0 { Untimed::EnteredBefore } else { Untimed::LostEntry };
                 if !is_birth {
-                    counter.add(Call::Untimed { number, result, why });
+                    counter.add(Call::Untimed { number, result, why, time });
                 }
             }
             _ => {}
         }
     }
     if let Some(Crossing { time, number, caller, is_taken: true, .. }) = open {
-        counter.add(Call::Unfinished { number, caller, since: end.saturating_sub(time) });
+        counter.add(Call::Unfinished { number, caller, time, end });
     }
+}
+
+/// Returns an entry with the number of the call that leaves with this one; `None` if that is another
+/// call.
+fn joined(entry: Crossing, number: CallNumber, names: &SyscallNames) -> Option<Crossing> {
+    let of_exec = names.is_exec(entry.number).then_some(entry.number);
+    let number = of_exec.or_else(|| entry.number.joined(number))?;
+    Some(Crossing { number, ..entry })
 }
 
 #[cfg(test)]
@@ -303,6 +318,7 @@ mod tests {
 
     fn enter(time: u64, number: i32, caller: u32) -> Crossing {
         let (duration, result, side, is_taken) = (0, CallResult(0), Side::Enter, true);
+        let number = CallNumber::native(number);
         Crossing { time, number, caller, duration, result, side, is_taken }
     }
 
@@ -338,11 +354,39 @@ mod tests {
     }
 
     fn returned(number: i32, value: i64) -> Call {
+        let number = CallNumber::native(number);
         Call::Returned { number, caller: 7, result: CallResult::of(value), duration: 10 }
     }
 
-    fn untimed(number: i32, why: Untimed) -> Call {
-        Call::Untimed { number, result: CallResult(1), why }
+    fn untimed(number: i32, why: Untimed, time: u64) -> Call {
+        Call::Untimed { number: CallNumber::native(number), result: CallResult(1), why, time }
+    }
+
+    fn unfinished(number: i32, caller: u32, time: u64, end: u64) -> Call {
+        Call::Unfinished { number: CallNumber::native(number), caller, time, end }
+    }
+
+    #[test]
+    fn an_exec_in_the_place_of_the_leader_ends_its_call() {
+        let leader = of(&[&[enter(10, READ, 7), exit(50, EXECVE, 0)]]);
+        let why = Untimed::LostEntry;
+        let (number, result) = (CallNumber::native(EXECVE), CallResult(0));
+        let exec = Call::Untimed { number, result, why, time: 50 };
+        assert_eq!(leader, [exec, unfinished(READ, 7, 10, 50)]);
+    }
+
+    #[test]
+    fn the_exit_shows_the_table() {
+        let proven = |at: Crossing, is_compat| {
+            let number = CallNumber::of(at.number.value(), Some(is_compat), !is_compat);
+            Crossing { number, ..at }
+        };
+        let found = of(&[&[enter(10, READ, 7), proven(exit(20, READ, 1), true)]]);
+        let Call::Returned { number, .. } = found[0] else { panic!("{found:?}") };
+        assert!(number.is_compat());
+        // Of an exec, that is another program's.
+        let found = of(&[&[enter(10, EXECVE, 7), proven(exit(20, EXECVE_OF_X86, 0), true)]]);
+        assert_eq!(found, [returned(EXECVE, 0)]);
     }
 
     #[test]
@@ -356,7 +400,7 @@ mod tests {
         assert_eq!(of(&[&calls[1..], &calls[..1]]), expected);
         assert_eq!(of(&[&calls[2..], &calls[..2]]), expected);
         let open = of(&[&[enter(10, READ, 7), exit(20, READ, 3), enter(30, WRITE, 8)]]);
-        assert_eq!(open[1..], [Call::Unfinished { number: WRITE, caller: 8, since: 970 }]);
+        assert_eq!(open[1..], [unfinished(WRITE, 8, 30, 1000)]);
     }
 
     #[test]
@@ -374,7 +418,8 @@ mod tests {
         let time = 20_000_000_000;
         let long = of(&[&[enter(10, READ, 7), exit(time, READ, 1)]]);
         let result = CallResult(1);
-        assert_eq!(long, [Call::Returned { number: READ, caller: 7, result, duration: time - 10 }]);
+        let number = CallNumber::native(READ);
+        assert_eq!(long, [Call::Returned { number, caller: 7, result, duration: time - 10 }]);
     }
 
     #[test]
@@ -383,11 +428,11 @@ mod tests {
         let found = of(&[&[enter(10, READ, 7), enter(20, WRITE, 7), exit(30, WRITE, 1)]]);
         assert_eq!(found, [Call::LostExit, returned(WRITE, 1)]);
         let found = of(&[&[enter(10, READ, 7), exit(20, READ, 1), exit(30, WRITE, 1)]]);
-        assert_eq!(found, [returned(READ, 1), untimed(WRITE, Untimed::LostEntry)]);
+        assert_eq!(found, [returned(READ, 1), untimed(WRITE, Untimed::LostEntry, 30)]);
         let found = of(&[&[enter(10, READ, 7), exit(20, WRITE, 1)]]);
-        assert_eq!(found, [Call::LostExit, untimed(WRITE, Untimed::LostEntry)]);
+        assert_eq!(found, [Call::LostExit, untimed(WRITE, Untimed::LostEntry, 20)]);
         let found = of(&[&[exit(10, WRITE, 1), enter(20, READ, 7), exit(30, READ, 1)]]);
-        assert_eq!(found, [returned(READ, 1), untimed(WRITE, Untimed::EnteredBefore)]);
+        assert_eq!(found, [returned(READ, 1), untimed(WRITE, Untimed::EnteredBefore, 10)]);
     }
 
     #[test]
@@ -396,7 +441,7 @@ mod tests {
         assert_eq!(of(&[&child]), [returned(READ, 1)]);
         // A parent in whose call the recording began.
         let parent = of(&[&[exit(10, CLONE, 4711)]]);
-        assert_eq!(parent, [untimed(CLONE, Untimed::EnteredBefore)]);
+        assert_eq!(parent, [untimed(CLONE, Untimed::EnteredBefore, 10)]);
     }
 
     #[test]

@@ -54,6 +54,11 @@ impl RecordLines<'_> {
                 let name = entry.tag.name().unwrap_or("unknown");
                 format!("tag: {} {name}, val: {}", entry.tag.0, entry.value)
             }),
+            Body::SchedstatDomain(domain) => {
+                self.items(domain.counts(self.known.file.endian), |(kind, name, value)| {
+                    format!("{kind}{}{name}: {value}", if kind.is_empty() { "" } else { "_" })
+                })
+            }
             Body::BpfMetadata(metadata) => self.items(metadata.iter(), |(key, value)| {
                 let [key, value] = [key, value].map(String::from_utf8_lossy);
                 format!("{}: {}", escape(&key), escape(&value))

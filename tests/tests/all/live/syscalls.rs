@@ -300,6 +300,79 @@ fn calls_that_have_not_returned_are_told() {
     assert!(rows(&cut).count() > 0);
 }
 
+/// Calls by the 32-bit table from a program of 64 bits: getpid is 20 there, and writev in its own.
+#[cfg(target_arch = "x86_64")]
+const CALLS_OF_32_BITS: &str = r#"
+#include <sys/syscall.h>
+#include <unistd.h>
+static long old(long number) {
+    long value;
+    __asm__ volatile("int $0x80" : "=a"(value) : "a"(number) : "memory", "r8", "r9", "r10", "r11");
+    return value;
+}
+int main(void) {
+    if (old(20) != getpid()) return 2;
+    for (int turn = 0; turn < 99; turn++) old(20);
+    for (int turn = 0; turn < 30; turn++) syscall(SYS_getppid);
+    return 0;
+}
+"#;
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_of_the_32_bit_table_have_its_names() {
+    if !needs::tracefs() || !needs::commands("cc") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compiled(dir.path(), CALLS_OF_32_BITS);
+    if !run(&mut Command::new(&program)).status.success() {
+        return eprintln!("skipped: this kernel takes no 32-bit calls");
+    }
+    for flags in [&[][..], &["-g"]] {
+        let file = traced(dir.path(), flags, &[program.to_str().unwrap()]);
+        let found = counts(&answer(&file, &[]));
+        assert_eq!(found.get("getpid (32-bit)"), Some(&(100, 0)), "{found:?}");
+        assert_eq!(found.get("getppid"), Some(&(30, 0)), "{found:?}");
+        assert!(!found.contains_key("writev"), "{found:?}");
+        let others = found.keys().filter(|name| name.ends_with("(32-bit)")).count();
+        assert_eq!(others, 1, "{found:?}");
+    }
+}
+
+/// Runs another program from a thread while the leader waits.
+const EXEC_BY_THREAD: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static void *leave(void *argument) {
+    usleep(20000);
+    execl("/bin/true", "true", (char *)0);
+    return argument;
+}
+int main(void) {
+    pthread_t other;
+    pthread_create(&other, 0, leave, 0);
+    for (;;) pause();
+}
+"#;
+
+#[test]
+fn an_exec_by_another_thread_is_one_call() {
+    if !needs::tracefs() || !needs::commands("cc") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compiled(dir.path(), EXEC_BY_THREAD);
+    let all = answer(&traced(dir.path(), &[], &[program.to_str().unwrap()]), &[]);
+    let row = |name: &str| rows(&all).find(|row| row["key"]["syscall"] == name).unwrap().clone();
+    // The first one began before the recording.
+    let exec = row("execve");
+    let fields = ["calls", "untimed", "unfinished"].map(|field| number(&exec, field));
+    assert_eq!(fields, [2, 1, 0], "{exec}");
+    assert!(number(&exec, "total_ns") > 0, "{exec}");
+    assert!(!all["warnings"].to_string().contains("without-entry"), "{}", all["warnings"]);
+}
+
 #[test]
 fn recordings_of_perf_and_of_single_calls_are_read() {
     if !needs::tracefs() {
