@@ -94,6 +94,10 @@ constants! {
         COMPRESSED2 = 83;
         /// Facts about a BPF program, by the program itself.
         BPF_METADATA = 84;
+        /// Counts of a CPU's scheduler, from `/proc/schedstat`.
+        SCHEDSTAT_CPU = 85;
+        /// Counts of a scheduling domain.
+        SCHEDSTAT_DOMAIN = 86;
     }
 }
 

@@ -2,12 +2,13 @@
 //! share.
 
 use super::{
-    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, Caches, ClockData,
-    ClockId, Cmdline, Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc,
-    Feature, FeatureId, GroupDesc, Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology,
-    OsRelease, PmuCaps, PmuMappings, SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles,
-    SimpleperfEtmBranchList, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap,
-    SimpleperfMetaInfo, StatMark, TotalMem, TracingData, UnwoundChains, Version,
+    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, CacheLineSize,
+    Caches, ClockData, ClockId, Cmdline, Compression, CpuDesc, CpuDomainInfo, CpuId, CpuPmuCaps,
+    CpuTopology, DirFormat, EMachine, EventDesc, Feature, FeatureId, GroupDesc, Hostname,
+    HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime,
+    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFiles,
+    SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, StatMark, TotalMem, TracingData,
+    UnwoundChains, Version,
 };
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
@@ -166,6 +167,12 @@ features! {
     HYBRID_TOPOLOGY = 30: HybridTopology<'a>;
     /// Capabilities of the PMUs.
     PMU_CAPS = 31: PmuCaps<'a>;
+    /// Scheduling domains of the CPUs.
+    CPU_DOMAIN_INFO = 32: CpuDomainInfo<'a>;
+    /// Instruction set of the recorded programs.
+    E_MACHINE = 33: EMachine;
+    /// Length of a cache line.
+    CLN_SIZE = 34: CacheLineSize;
     /// Android's simpleperf: files with their symbols.
     SIMPLEPERF_FILE = 128: SimpleperfFiles<'a>;
     /// Android's simpleperf: facts about the recording, such as the names of events.

@@ -32,7 +32,7 @@ pub use bundle::{
 pub use chain_ends::{ChainCause, CutChains, UnwoundChains};
 pub use event_desc::{DescribedEvent, EventDesc, Ids};
 pub use id::FeatureId;
-pub use numbers::{NrCpus, PmuMapping, PmuMappings, SampleTime, TotalMem};
+pub use numbers::{CacheLineSize, EMachine, NrCpus, PmuMapping, PmuMappings, SampleTime, TotalMem};
 pub use pmu::{CpuPmuCaps, GroupDesc, GroupDescEntry, PmuCap, PmuCaps, PmuCapsEntry};
 pub use recording::{
     AuxtraceIndex, BranchStackMark, ClockData, ClockId, Compression, DirFormat, StatMark,
@@ -44,8 +44,8 @@ pub use simpleperf::{
 };
 pub use strings::{Arch, Cmdline, CpuDesc, CpuId, HeaderString, Hostname, OsRelease, Version};
 pub use topology::{
-    CacheLevel, Caches, CpuTopology, CpuTopologyTail, HybridCores, HybridTopology, MemNode,
-    MemTopology, NumaNode, NumaTopology,
+    CacheLevel, Caches, CpuDomainInfo, CpuDomains, CpuTopology, CpuTopologyTail, HybridCores,
+    HybridTopology, MemNode, MemTopology, NumaNode, NumaTopology, SchedDomain,
 };
 pub use tracing::TracingData;
 

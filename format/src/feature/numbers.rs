@@ -18,6 +18,20 @@ wire! {
         pub kib: u64,
     }
 
+    /// Instruction set of the recorded programs (`E_MACHINE`), as ELF headers have it.
+    pub struct EMachine {
+        /// The machine (`EM_…`).
+        pub e_machine: u32,
+        /// Its flags (`EF_…`).
+        pub e_flags: u32 => hex,
+    }
+
+    /// Length of a cache line (`CLN_SIZE`).
+    pub struct CacheLineSize {
+        /// In bytes.
+        pub cln_size: u32,
+    }
+
     /// When the first and the last sample were taken (`SAMPLE_TIME`), in nanoseconds of the perf
     /// clock.
     pub struct SampleTime {

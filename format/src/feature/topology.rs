@@ -213,3 +213,80 @@ wire! {
         pub levels: List<CacheLevel<'a>> => "caches",
     }
 }
+
+named! {
+    /// A scheduling domain of a CPU.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SchedDomain<'a> {
+        /// Its number among those of the CPU.
+        pub domain: u32,
+        /// Its name (`MC`, `PKG`); `/proc/schedstat` has none before version 17.
+        pub name: Option<HeaderString<'a>>,
+        /// Its CPUs, as a mask.
+        pub cpumask: HeaderString<'a>,
+        /// Its CPUs, as a list.
+        pub cpulist: HeaderString<'a>,
+    }
+
+    /// The scheduling domains of a CPU.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CpuDomains<'a> {
+        /// The CPU.
+        pub cpu: u32,
+        /// Its domains.
+        pub domains: Vec<SchedDomain<'a>>,
+    }
+
+    /// The scheduling domains (`CPU_DOMAIN_INFO`).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CpuDomainInfo<'a> {
+        /// Version of `/proc/schedstat`.
+        pub version: u32 => "schedstat_version",
+        /// Most domains that a CPU has.
+        pub max_domains: u32 => "max_sched_domains",
+        /// The CPUs that have domains.
+        pub cpus: Vec<CpuDomains<'a>>,
+    }
+}
+
+/// Version of `/proc/schedstat` from which on domains have names.
+const NAMED_DOMAINS: u32 = 17;
+
+impl<'a> Wire<'a> for CpuDomainInfo<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let (version, max_domains, mut cpus) = (c.u32(what)?, c.u32(what)?, Vec::new());
+        // Nothing says how many there are.
+        while !c.is_empty() {
+            let (cpu, count, mut domains) = (c.u32(what)?, c.u32(what)?, Vec::new());
+            for _ in 0..count {
+                let domain = c.u32(what)?;
+                let is_named = version >= NAMED_DOMAINS;
+                let name = is_named.then(|| Wire::decode(c, what)).transpose()?;
+                let (cpumask, cpulist) = (Wire::decode(c, what)?, Wire::decode(c, what)?);
+                domains.push(SchedDomain { domain, name, cpumask, cpulist });
+            }
+            cpus.push(CpuDomains { cpu, domains });
+        }
+        Ok(Self { version, max_domains, cpus })
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.u32(self.version);
+        e.u32(self.max_domains);
+        for CpuDomains { cpu, domains } in &self.cpus {
+            e.u32(*cpu);
+            e.u32(u32::try_from(domains.len()).unwrap_or(u32::MAX));
+            for SchedDomain { domain, name, cpumask, cpulist } in domains {
+                e.u32(*domain);
+                if name.is_some() != (self.version >= NAMED_DOMAINS) {
+                    let detail = format!("version {} and a name: {}", self.version, name.is_some());
+                    return Err(Error::invalid(e.len() as u64, "CPU_DOMAIN_INFO", detail));
+                }
+                for text in [name.as_ref(), Some(cpumask), Some(cpulist)].into_iter().flatten() {
+                    text.encode(e)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -93,8 +93,9 @@ fn feature_in<'a>(raw: &RawRecord<'a>, feat_id: u64) -> Option<HeldFeature<'a>> 
     const FIXED: usize = HEADER_SIZE + 8;
     let bytes = raw.bytes.get(FIXED..)?;
     let id = FeatureId(u8::try_from(feat_id).ok()?);
-    // perf ends the features with an empty one, under the number after its last.
-    let is_end = bytes.is_empty() && id.name().is_none();
+    // perf ends the features with an empty one, under the number after its last. Newer features have
+    // contents.
+    let is_end = bytes.is_empty() && (id.name().is_none() || id > FeatureId::PMU_CAPS);
     (!is_end).then(|| HeldFeature { id, offset: raw.offset + FIXED as u64, bytes })
 }
 

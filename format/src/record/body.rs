@@ -5,8 +5,8 @@ use super::{
     CallchainDeferred, Cgroup, Comm, Compressed, Compressed2, Context, CpuMap, EventUpdate,
     HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData, IdIndex,
     ItraceStart, KSymbol, Lost, LostSamples, Mmap, Mmap2, Namespaces, ReadRecord, RecordHeader,
-    SampleFields, Stat, StatConfig, StatRound, SwitchCpuWide, Task, TextPoke, ThreadMap, Throttle,
-    TimeConv,
+    SampleFields, SchedstatCpu, SchedstatDomain, Stat, StatConfig, StatRound, SwitchCpuWide, Task,
+    TextPoke, ThreadMap, Throttle, TimeConv,
 };
 use crate::abi::RecordType;
 use crate::bytes::{Cursor, Encoder};
@@ -178,4 +178,8 @@ bodies! {
     Compressed2(Compressed2<'a>) = COMPRESSED2;
     /// Facts about a BPF program, by the program itself.
     BpfMetadata(BpfMetadata<'a>) = BPF_METADATA;
+    /// Counts of a CPU's scheduler.
+    SchedstatCpu(SchedstatCpu) = SCHEDSTAT_CPU;
+    /// Counts of a scheduling domain.
+    SchedstatDomain(SchedstatDomain<'a>) = SCHEDSTAT_DOMAIN;
 }

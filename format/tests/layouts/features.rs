@@ -10,14 +10,15 @@ use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{Part, System, Tracing};
 use recrep_format::feature::{
     Arch, AuxtraceIndex, BodyCompression, BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry,
-    BranchStackMark, BuildIdEvent, BuildIds, Bundle, CacheLevel, Caches, ChainCause, ClockData,
-    ClockId, Cmdline, Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, CpuTopologyTail,
-    CutChains, DescribedEvent, DirFormat, EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry,
-    HeaderString, Hostname, HybridCores, HybridTopology, Ids, MemNode, MemTopology, NrCpus,
-    NumaNode, NumaTopology, OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings,
-    SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList,
-    SimpleperfFile, SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap,
-    SimpleperfMetaInfo, SimpleperfSymbol, StatMark, TotalMem, TracingData, UnwoundChains, Version,
+    BranchStackMark, BuildIdEvent, BuildIds, Bundle, CacheLevel, CacheLineSize, Caches, ChainCause,
+    ClockData, ClockId, Cmdline, Compression, CpuDesc, CpuDomainInfo, CpuDomains, CpuId,
+    CpuPmuCaps, CpuTopology, CpuTopologyTail, CutChains, DescribedEvent, DirFormat, EMachine,
+    EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores,
+    HybridTopology, Ids, MemNode, MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap,
+    PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings, SampleTime, SchedDomain, SimpleperfDebugUnwind,
+    SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile, SimpleperfFileKind,
+    SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol,
+    StatMark, TotalMem, TracingData, UnwoundChains, Version,
 };
 use recrep_format::wire::{List, Wire};
 
@@ -151,6 +152,45 @@ fn events() -> Vec<FeatureId> {
         ),
         little(&caps, &CpuPmuCaps { caps: List(vec![cap]) }),
         little(&all_caps, &PmuCaps { pmus: List(vec![pmu]) }),
+    ]
+}
+
+/// What perf 7.0 added.
+fn scheduling() -> Vec<FeatureId> {
+    let domain = |name: Option<&'static str>| SchedDomain {
+        domain: 0,
+        name: name.map(string),
+        cpumask: string("3"),
+        cpulist: string("0-1"),
+    };
+    let info = |version, name| CpuDomainInfo {
+        version,
+        max_domains: 1,
+        cpus: vec![CpuDomains { cpu: 1, domains: vec![domain(name)] }],
+    };
+    let named = [
+        &[17, 0, 0, 0, 1, 0, 0, 0][..], // schedstat version, most domains
+        &[1, 0, 0, 0, 1, 0, 0, 0],      // cpu, nr_domains
+        &[0, 0, 0, 0],                  // domain
+        &text("MC"),
+        &text("3"),
+        &text("0-1"),
+    ]
+    .concat();
+    let unnamed = [
+        &[15, 0, 0, 0, 1, 0, 0, 0][..],
+        &[1, 0, 0, 0, 1, 0, 0, 0],
+        &[0, 0, 0, 0],
+        &text("3"),
+        &text("0-1"),
+    ]
+    .concat();
+    little(&unnamed, &info(15, None));
+    assert!(info(17, None).to_bytes(Endian::Little).is_err());
+    vec![
+        little(&named, &info(17, Some("MC"))),
+        little(&[62, 0, 0, 0, 1, 0, 0, 0], &EMachine { e_machine: 62, e_flags: 1 }),
+        little(&[64, 0, 0, 0], &CacheLineSize { cln_size: 64 }),
     ]
 }
 
@@ -366,7 +406,9 @@ fn simpleperf() -> Vec<FeatureId> {
 
 #[test]
 fn every_named_feature_is_written_by_hand() {
-    let mut ids = [strings(), numbers(), events(), machine(), code(), own(), simpleperf()].concat();
+    let mut ids =
+        [strings(), numbers(), events(), machine(), scheduling(), code(), own(), simpleperf()]
+            .concat();
     ids.sort();
     assert_eq!(ids, FeatureId::NAMED);
 }

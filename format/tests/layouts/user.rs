@@ -9,8 +9,8 @@ use recrep_format::endian::Endian;
 use recrep_format::record::{
     Auxtrace, AuxtraceError, AuxtraceInfo, Body, BpfMetadata, Compressed, Compressed2, CpuMap,
     CpuSet, EventProperty, EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature,
-    HeaderTracingData, IdIndex, Record, Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry,
-    TimeConv, TimeConvShort,
+    HeaderTracingData, IdIndex, Record, SchedstatCpu, SchedstatDomain, Stat, StatConfig, StatRound,
+    ThreadMap, ThreadMapEntry, TimeConv, TimeConvShort,
 };
 use recrep_format::wire::Text;
 
@@ -284,6 +284,49 @@ fn stats_and_containers() -> Vec<RecordType> {
                 b"piece\0\0\0",              // data, padding
             ],
             Body::Compressed2(Compressed2 { data_size: 5, data: b"piece\0\0\0" }),
+        ),
+        little(
+            &[
+                &[85, 0, 0, 0, 0, 0, 72, 0], // SCHEDSTAT_CPU, 72 bytes
+                &[5, 0, 0, 0, 0, 0, 0, 0],   // timestamp
+                &[1, 0, 0, 0, 17, 0, 0, 0],  // cpu, version, padding
+                &[2, 0, 0, 0, 0, 0, 0, 0],   // yld_count, array_exp
+                &[3, 0, 0, 0, 4, 0, 0, 0],   // sched_count, sched_goidle
+                &[6, 0, 0, 0, 7, 0, 0, 0],   // ttwu_count, ttwu_local
+                &[8, 0, 0, 0, 0, 0, 0, 0],   // rq_cpu_time
+                &[9, 0, 0, 0, 0, 0, 0, 0],   // run_delay
+                &[10, 0, 0, 0, 0, 0, 0, 0],  // pcount
+            ],
+            Body::SchedstatCpu(SchedstatCpu {
+                timestamp: 5,
+                cpu: 1,
+                version: 17,
+                reserved: [0; 2],
+                yld_count: 2,
+                array_exp: 0,
+                sched_count: 3,
+                sched_goidle: 4,
+                ttwu_count: 6,
+                ttwu_local: 7,
+                rq_cpu_time: 8,
+                run_delay: 9,
+                pcount: 10,
+            }),
+        ),
+        little(
+            &[
+                &[86, 0, 0, 0, 0, 0, 32, 0], // SCHEDSTAT_DOMAIN, 32 bytes
+                &[5, 0, 0, 0, 0, 0, 0, 0],   // timestamp
+                &[1, 0, 0, 0, 17, 0, 2, 0],  // cpu, version, domain
+                &[3, 0, 0, 0, 4, 0, 0, 0],   // busy_lb_count, busy_lb_balanced
+            ],
+            Body::SchedstatDomain(SchedstatDomain {
+                timestamp: 5,
+                cpu: 1,
+                version: 17,
+                domain: 2,
+                counts: &[3, 0, 0, 0, 4, 0, 0, 0],
+            }),
         ),
         little(
             &[
