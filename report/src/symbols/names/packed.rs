@@ -153,8 +153,12 @@ pub(crate) fn inferred_name(module: &str, start: u64) -> String {
     format!("{module}+{start:#x}")
 }
 
-/// Returns whether this is an [`inferred_name`] of the module.
+/// Returns whether this is an [`inferred_name`] of the module, or stands for all code of a JIT without
+/// names.
 pub(crate) fn is_inferred_name(name: &[u8], module: &str) -> bool {
+    if module.starts_with("[JIT] ") && name == module.as_bytes() {
+        return true;
+    }
     let address = name.strip_prefix(module.as_bytes()).and_then(|rest| rest.strip_prefix(b"+0x"));
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     address.is_some_and(|digits| !digits.is_empty() && digits.iter().all(is_digit))
@@ -170,5 +174,8 @@ mod tests {
         for name in ["lib.so+0x", "lib.so+0x8G", "lib.s+0x82", "lib.so", "f+0x1", "lib.so+0x1 x"] {
             assert!(!is_inferred_name(name.as_bytes(), "lib.so"), "{name}");
         }
+        assert!(
+            is_inferred_name(b"[JIT] tid 7", "[JIT] tid 7") && !is_inferred_name(b"sort", "sort")
+        );
     }
 }

@@ -30,8 +30,8 @@ pub(super) struct InferredFunctions {
 #[derive(Debug)]
 enum FunctionList {
     Unwound(UnwoundFunctions),
-    /// Those of a bundle, which has them by their names: offsets of their starts and ends.
-    Bundled(Vec<(Range<u64>, Box<str>)>),
+    /// Those that have names, of a bundle or a JIT: offsets of their starts and ends.
+    Named(Vec<(Range<u64>, Box<str>)>),
 }
 
 impl InferredFunctions {
@@ -45,8 +45,13 @@ impl InferredFunctions {
     pub(super) fn bundled(bundled: &Bundled, module: &str) -> Option<Self> {
         let mut all: Vec<_> = bundled.inferred(module).collect();
         all.sort_unstable_by_key(|(function, _)| function.start);
-        let listed = Self::of_list(FunctionList::Bundled(all), module);
+        let listed = Self::of_list(FunctionList::Named(all), module);
         listed.or_else(|| Self::of(bundled.image.as_ref()?, module))
+    }
+
+    /// Returns the code of a JIT that is in none of its lists, as one function.
+    pub(super) fn of_jit(module: &str) -> Option<Self> {
+        Self::of_list(FunctionList::Named(vec![(0..u64::MAX, module.into())]), module)
     }
 
     fn of_list(list: FunctionList, module: &str) -> Option<Self> {
@@ -68,7 +73,7 @@ impl InferredFunctions {
     pub(super) fn get(&self, id: SymbolId) -> Option<Symbol<&str>> {
         let (linked, Range { start, end }) = self.list.function(id.0 as usize)?;
         let name = || match &self.list {
-            FunctionList::Bundled(all) => all.get(id.0 as usize).map(|(_, name)| name.clone()),
+            FunctionList::Named(all) => all.get(id.0 as usize).map(|(_, name)| name.clone()),
             _ => Some(inferred_name(&self.module, linked).into()),
         };
         let name = self.names.of(id)?.get_or_init(|| name().unwrap_or_default());
@@ -83,7 +88,7 @@ impl InferredFunctions {
     pub(super) fn lost(&self) -> Option<u64> {
         match &self.list {
             FunctionList::Unwound(functions) => functions.file.lost(),
-            FunctionList::Bundled(_) => None,
+            FunctionList::Named(_) => None,
         }
     }
 }
@@ -92,7 +97,7 @@ impl FunctionList {
     fn len(&self) -> usize {
         match self {
             Self::Unwound(functions) => functions.len(),
-            Self::Bundled(all) => all.len(),
+            Self::Named(all) => all.len(),
         }
     }
 
@@ -100,7 +105,7 @@ impl FunctionList {
     fn find(&self, offset: u64) -> Option<usize> {
         match self {
             Self::Unwound(functions) => functions.find(offset),
-            Self::Bundled(all) => {
+            Self::Named(all) => {
                 all.partition_point(|(function, _)| function.start <= offset).checked_sub(1)
             }
         }
@@ -111,7 +116,7 @@ impl FunctionList {
     fn function(&self, place: usize) -> Option<(u64, Range<u64>)> {
         match self {
             Self::Unwound(functions) => functions.function(place),
-            Self::Bundled(all) => Some((0, all.get(place)?.0.clone())),
+            Self::Named(all) => Some((0, all.get(place)?.0.clone())),
         }
     }
 }

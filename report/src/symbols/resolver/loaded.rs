@@ -65,15 +65,20 @@ impl Loaded {
     /// Returns the functions where the module has no symbols. The first call searches its file for
     /// them.
     fn inferred(&self) -> Option<&InferredFunctions> {
-        let is_file = self.module.kind == ModuleKind::File && self.search.options.inferred;
-        let find = || match self.module.bundled() {
-            Some(bundled) => InferredFunctions::bundled(bundled, &self.name),
-            None => {
-                let of = |_: &Path, image: &ElfImage| InferredFunctions::of(image, &self.name);
-                self.search.first(&self.module, of)
-            }
-        };
-        self.inferred.get_or_init(|| if is_file { find() } else { None }).as_ref()
+        self.inferred.get_or_init(|| self.infer()).as_ref()
+    }
+
+    /// Searches for functions without symbols.
+    fn infer(&self) -> Option<InferredFunctions> {
+        let of = |_: &Path, image: &ElfImage| InferredFunctions::of(image, &self.name);
+        match (&self.module.kind, self.module.bundled()) {
+            _ if !self.search.options.inferred => None,
+            (ModuleKind::File, Some(bundled)) => InferredFunctions::bundled(bundled, &self.name),
+            (ModuleKind::File, None) => self.search.first(&self.module, of),
+            // Nothing says where functions of a JIT begin: what its lists lack is one.
+            (ModuleKind::PerfMap { .. }, _) => InferredFunctions::of_jit(&self.name),
+            _ => None,
+        }
     }
 
     /// Returns an inferred function by its number; `None` if that is a symbol's.

@@ -262,3 +262,18 @@ fn the_vdso_of_this_process_is_used_for_its_own_kernel_only() {
         assert!(loaded.outcome.unproven().is_some() && loaded.outcome.found().next().is_none());
     }
 }
+
+#[test]
+fn code_of_a_jit_without_names_is_one_function() {
+    let module = Module::new(b"//anon", None, ModuleKind::PerfMap { pid: i32::MAX, dump: None });
+    for inferred in [true, false] {
+        let options = SymbolOptions { inferred, ..SymbolOptions::default() };
+        let loaded = Resolver::new(options).load(&module);
+        let found = [0x7f00_0000_1000, 0x7f00_0020_0000].map(|address| loaded.find(address));
+        assert_eq!(found[0].is_some(), inferred);
+        assert_eq!(found[0], found[1]);
+        let Some(id) = found[0] else { continue };
+        assert_eq!(loaded.name(id).as_deref(), Some("[JIT] tid 2147483647"));
+        assert!(loaded.is_inferred(id));
+    }
+}
