@@ -88,8 +88,6 @@ pub(crate) enum Problem {
     /// An operation that a cache does not have.
     #[error("there is no event '{name}': {why}")]
     Contradiction { name: String, why: String },
-    #[error("'{0}' is computed by perf stat; the kernel cannot sample it")]
-    Tool(String),
     #[error("unknown modifier '{0}'; the modifiers are u k h G H p P S D I W e")]
     Modifier(char),
     #[error("repeated modifier '{0}'")]

@@ -37,7 +37,7 @@ mod tracepoints;
 
 pub(crate) use filter::{attach_filter, exclude_process};
 pub(crate) use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
-pub(crate) use names::{KnownEvent, known};
+pub(crate) use names::{DURATION_TIME, KnownEvent, SYSTEM_TIME, TOOL_KIND, USER_TIME, known};
 pub(crate) use parse::{append, default_events, parse};
 pub(crate) use probe::own_terms as probe_terms;
 pub(crate) use spec::Probe;

@@ -65,6 +65,7 @@ pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
         |table: &[(&str, u64)]| table.iter().find(|(n, _)| *n == name).map(|(_, config)| *config);
     known(SOFTWARE)
         .map(|config| (EventType::SOFTWARE, config))
+        .or_else(|| known(TOOL).map(|config| (TOOL_KIND, config)))
         .or_else(|| known(HARDWARE).map(|config| (EventType::HARDWARE, config)))
         .or_else(|| cache(name).map(|config| (EventType::HW_CACHE, config)))
 }
@@ -140,9 +141,9 @@ fn numbered(rows: &'static [&'static [&'static str]]) -> impl Iterator<Item = (u
     (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)))
 }
 
-/// Returns all names of hardware and software events.
+/// Returns all names of events of the hardware, the kernel and the tool.
 pub(super) fn all<'a>() -> impl Iterator<Item = &'a str> {
-    SOFTWARE.iter().chain(HARDWARE).map(|(name, _)| -> &str { name })
+    SOFTWARE.iter().chain(HARDWARE).chain(TOOL).map(|(name, _)| -> &str { name })
 }
 
 /// Parses `rNNN`: a raw code for the CPU's PMU, in hexadecimal.
@@ -155,8 +156,16 @@ pub(super) fn raw(name: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Events that perf stat computes itself.
-pub(super) const TOOL: &[&str] = &["duration_time", "user_time", "system_time"];
+/// Kind of the events that no kernel counts: their values are times that `rec stat` measures. The
+/// kind and the numbers are perf's.
+pub(crate) const TOOL_KIND: EventType = EventType(u32::MAX - 1);
+pub(crate) const DURATION_TIME: u64 = 1;
+pub(crate) const USER_TIME: u64 = 2;
+pub(crate) const SYSTEM_TIME: u64 = 3;
+
+/// Events of that kind, in nanoseconds.
+const TOOL: &[(&str, u64)] =
+    &[("duration_time", DURATION_TIME), ("user_time", USER_TIME), ("system_time", SYSTEM_TIME)];
 
 /// Parses `cache[-op][-result]`: cache, then operation (default: loads) and result (default:
 /// accesses) in any order, each at most once.

@@ -178,9 +178,6 @@ impl<'a> EventParser<'a> {
         if let Some(events) = self.of_any_pmu(name)? {
             return Ok((events, modifiers));
         }
-        if names::TOOL.contains(&name.text) {
-            return Err((name.at, Problem::Tool(name.text.to_owned())));
-        }
         match modifiers {
             // `cycels:u` is a mistyped name with its modifiers; `sched:sched_switch` is not.
             Some(rest) if !Modifiers::are(rest.text) => {
@@ -199,6 +196,10 @@ impl<'a> EventParser<'a> {
     fn general(&self, name: &str) -> Option<Vec<EventSpec>> {
         let (kind, config) =
             names::find(name).or_else(|| Some((EventType::RAW, names::raw(name)?)))?;
+        if kind == names::TOOL_KIND {
+            let unit = Some("ns".to_owned());
+            return Some(vec![EventSpec { unit, ..EventSpec::numbered(name, kind, config) }]);
+        }
         let cores: Vec<&Pmu> = match kind {
             EventType::SOFTWARE => Vec::new(),
             _ => self.sources.hybrid().collect(),

@@ -281,11 +281,6 @@ fn what_is_wrong_and_where() {
             "cpu/umask/",
             "event 'cpu/umask/', character 5: the term 'umask' needs a value: umask=NUMBER",
         ),
-        (
-            "duration_time",
-            "event 'duration_time': 'duration_time' is computed by perf stat; the kernel cannot \
-             sample it",
-        ),
         ("cs:W", "event 'cs:W', character 4: the modifier 'W' applies only to groups: {a,b}:W"),
         (
             "cpu/percore/",

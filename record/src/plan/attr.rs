@@ -11,8 +11,8 @@ use super::context::Context;
 use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3, ATTR_SIZE_CONFIG4};
 use super::group::{self, Group};
 use super::notes::Notes;
-use crate::event::EventSpec;
 use crate::event::sampling::Callchain;
+use crate::event::{EventSpec, TOOL_KIND};
 use crate::machine::registers::Arch;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Only;
@@ -255,6 +255,12 @@ fn terms(
 
 /// Refuses terms of perf record that rec does not support.
 fn refuse_terms(spec: &EventSpec) -> Result<()> {
+    if spec.kind == TOOL_KIND {
+        return Err(Error::Usage(format!(
+            "'{0}' is a time that rec stat measures, and cannot be sampled: rec stat -e {0}",
+            spec.name
+        )));
+    }
     if spec.terms.time == Some(false) {
         return Err(Error::Usage(format!(
             "'{}': rec does not support time=0, as its samples always have their time; leave it \

@@ -1,13 +1,14 @@
 //! The plan of counting without samples (`rec stat`): attrs of counters that are read, and have no
 //! rings.
 
-use recrep_format::abi::{AttrFlags, ReadFormat, SampleType};
+use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SampleType, SwEvent};
+use recrep_format::attr::Attr;
 
 use super::event::PlannedEvent;
 use super::group::Group;
 use super::{Plan, attr, inheritance, own_cpus};
-use crate::event::EventSpec;
 use crate::event::spec::Terms;
+use crate::event::{EventSpec, TOOL_KIND};
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Only;
 
@@ -38,7 +39,7 @@ pub(crate) fn plan(
     for (index, spec) in specs.iter().enumerate() {
         refuse_sampling(spec)?;
         let group = Group::of(specs, index);
-        let mut event = PlannedEvent::from_spec(spec, attr::counted(spec));
+        let mut event = PlannedEvent::from_spec(spec, counter(spec));
         event.cpus = own_cpus(spec, &counting.cpus)?;
         event.cgroup = cgroups.get(index).cloned().flatten();
         let by_task = !counting.system && !event.system_wide && event.cgroup.is_none();
@@ -65,6 +66,17 @@ pub(crate) fn plan(
         snapshot_size: 0,
         notes: Vec::new(),
     })
+}
+
+/// Returns the attr of an event's counter; a dummy where the kernel has none.
+fn counter(spec: &EventSpec) -> Attr {
+    if spec.kind != TOOL_KIND {
+        return attr::counted(spec);
+    }
+    let dummy = EventSpec::numbered(&spec.name, EventType::SOFTWARE, SwEvent::DUMMY.0);
+    let attr = attr::counted(&dummy);
+    // User space only, so that any user may open it.
+    Attr { flags: attr.flags | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV, ..attr }
 }
 
 /// Refuses terms and modifiers that are about samples.

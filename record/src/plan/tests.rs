@@ -43,6 +43,18 @@ fn every_attr_describes_its_stream() {
 }
 
 #[test]
+fn times_cannot_be_sampled() {
+    for name in ["duration_time", "user_time", "system_time"] {
+        let args = ["rec", "-e", name, "x"].map(Into::into);
+        let error = plan(&crate::cli::parse(args).unwrap(), &machine()).unwrap_err();
+        let said = format!(
+            "'{name}' is a time that rec stat measures, and cannot be sampled: rec stat -e {name}"
+        );
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+#[test]
 fn a_command_s_first_event_tracks_and_starts_on_exec() {
     let plan = planned("-e cpu-clock,faults x");
     let flags: Vec<_> = plan.events.iter().map(|e| e.attr.flags).collect();

@@ -22,6 +22,7 @@ mod run;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tool_time;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

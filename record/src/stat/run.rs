@@ -12,6 +12,7 @@ use super::events::{CountedEvents, is_of_cpu};
 use super::output::CountOutput;
 use super::record_file::RecordFile;
 use super::table::Table;
+use super::tool_time::{CpuClock, ToolTimes};
 use crate::kernel::Kernel;
 use crate::kernel::counters;
 use crate::kernel::fallback::Circumstances;
@@ -81,6 +82,7 @@ struct Ongoing<'a, 'o> {
     table: Table,
     report: Report,
     times: RunTimes,
+    cpu_clock: CpuClock,
     output: &'a mut CountOutput<'o>,
     file: Option<&'a mut RecordFile>,
 }
@@ -102,13 +104,15 @@ impl<K: Kernel> Runner<'_, K> {
         if settings.delay.is_none() {
             table.counters.enable_others_than_exec(self.kernel)?;
         }
+        let command = workload.as_ref().map(Workload::pid);
+        let cpu_clock = CpuClock::new(&settings.target, &tasks, command);
         let times = RunTimes::new(settings);
         if let Some(workload) = &mut workload {
             workload.release()?;
         }
         let mut report = Report::new(target(settings), table.events.clone());
         report.aggregation = settings.by;
-        let mut run = Ongoing { table, report, times, output, file };
+        let mut run = Ongoing { table, report, times, cpu_clock, output, file };
         let end = self.count(&mut run, workload.as_mut(), ends)?;
         let status = self.stop(&mut run, workload, end)?;
         let elapsed = run.times.elapsed();
@@ -194,7 +198,7 @@ impl<K: Kernel> Runner<'_, K> {
         } else if self.settings.interval.is_some() {
             self.interval(run)?;
         } else {
-            run.table.read(self.kernel, self.messages)?;
+            self.read(run)?;
             if let Some(file) = &mut run.file {
                 file.round(&run.table, run.times.elapsed(), true)?;
             }
@@ -250,8 +254,8 @@ impl<K: Kernel> Runner<'_, K> {
 
     /// Reads the counters, and prints what they counted since the interval before.
     fn interval(&self, run: &mut Ongoing<'_, '_>) -> Result<()> {
-        let Ongoing { table, report, times, output, file } = run;
-        table.read(self.kernel, self.messages)?;
+        self.read(run)?;
+        let Ongoing { table, report, times, output, file, .. } = run;
         let now = times.elapsed();
         if let Some(file) = file {
             file.round(table, now, false)?;
@@ -268,6 +272,16 @@ impl<K: Kernel> Runner<'_, K> {
         let cpu_times = Times { elapsed: Some(length.as_secs_f64()), ..Times::default() };
         report.metrics = measure(&table.metrics, &report.rows, cpu_times);
         output.print(report, &[])
+    }
+
+    /// Reads the counters, and the times that are events.
+    fn read(&self, run: &mut Ongoing<'_, '_>) -> Result<()> {
+        run.table.read(self.kernel, self.messages)?;
+        if run.table.has_times() {
+            let (duration, cpu) = (run.times.elapsed(), run.cpu_clock.elapsed());
+            run.table.set_times(&ToolTimes { duration, cpu });
+        }
+        Ok(())
     }
 
     /// Waits for the next thing to do.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::Settings;
 use super::events::CountedEvents;
+use super::tool_time::{ToolTime, ToolTimes};
 use crate::kernel::Kernel;
 use crate::kernel::counters::{Counter, Counters, Opened};
 use crate::machine::topology;
@@ -41,6 +42,9 @@ struct Cell {
     last: Count,
     /// Value at the end of the interval before.
     before: Count,
+    /// The time that is its value; `None` if the kernel counts it, or another counter of the event
+    /// has the value.
+    time: Option<ToolTime>,
 }
 
 /// A counter's value.
@@ -77,6 +81,7 @@ impl Table {
         }
         let mut places: FxHashMap<u32, usize> =
             tasks.iter().zip(0..).map(|(task, place)| (task.tid, place)).collect();
+        let mut times: Vec<Option<ToolTime>> = chosen.specs.iter().map(ToolTime::of).collect();
         let mut cells = Vec::with_capacity(counters.all.len());
         for counter in &counters.all {
             let thread = counter.place.thread.map(|tid| {
@@ -91,6 +96,7 @@ impl Table {
                 thread,
                 last: Count::default(),
                 before: Count::default(),
+                time: times.get_mut(counter.event).and_then(Option::take),
             });
         }
         let by_id = counters.all.iter().zip(0..).map(|(counter, place)| (counter.id, place));
@@ -118,6 +124,22 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether there are events whose values are times.
+    pub(super) fn has_times(&self) -> bool {
+        self.cells.iter().any(|cell| cell.time.is_some())
+    }
+
+    /// Sets the values of such events.
+    pub(super) fn set_times(&mut self, times: &ToolTimes) {
+        for cell in &mut self.cells {
+            if let Some(time) = cell.time {
+                // Clock ticks are coarser than the time of a command that has ended.
+                let Count { value, enabled, running } = times.count(time);
+                cell.last = Count { value: value.max(cell.last.value), enabled, running };
+            }
+        }
     }
 
     /// Returns the value of each counter since the last call, or since the start with `whole`.

@@ -190,6 +190,33 @@ fn multiplexed_groups_are_scaled_by_perfs_formula() {
 const STARTED: AttrFlags = AttrFlags::DISABLED.union(AttrFlags::ENABLE_ON_EXEC);
 
 #[test]
+fn times_are_events() {
+    // What the dummies count is not shown.
+    let kernel = CountingKernel::new(|_, _| Some([7, 1000, 1000]));
+    let events = "duration_time,user_time,system_time";
+    for line in [format!("-e {events} true"), format!("-r 2 -e {events} true")] {
+        let found = lines(&kernel, &line);
+        let values: Vec<u64> = found
+            .iter()
+            .zip(events.split(','))
+            .map(|(line, name)| {
+                let fields: Vec<&str> = line.split(',').collect();
+                assert_eq!(fields[1..3], ["ns", name], "{line}");
+                fields[0].parse().unwrap()
+            })
+            .collect();
+        let [duration, user, system] = values[..] else { panic!("{found:?}") };
+        assert!(duration > 1000 && user + system > 1000, "{found:?}");
+    }
+    let dummies = kernel.attrs.lock().unwrap();
+    assert!(dummies.iter().all(|attr| attr.kind == EventType::SOFTWARE && attr.config == 9));
+    drop(dummies);
+    // Of several CPUs, the first has the time.
+    let found = lines(&kernel, "-a -A -e duration_time true");
+    assert!(found[0].starts_with("CPU0,") && found[0].contains(",ns,duration_time,"));
+}
+
+#[test]
 fn what_never_ran_is_not_counted() {
     let kernel = CountingKernel::new(|attr, place| match (attr.config, place.cpu) {
         (0, _) => Some([0, 1000, 0]),
