@@ -22,6 +22,22 @@ impl BuildId {
         (len > 0).then_some(id)
     }
 
+    /// Returns the build ID in the note of a Go program, `ACTION/…/CONTENTS`: the hash of its contents,
+    /// as its 20 characters. `None` if the text has another form: it may be the same for all builds.
+    pub fn of_go_note(text: &[u8]) -> Option<Self> {
+        let slash = text.iter().rposition(|byte| *byte == b'/')?;
+        let contents = text.get(slash + 1..)?;
+        let id = Self::new(contents).filter(Self::is_of_go);
+        id.filter(|_| contents.len() == Self::MAX)
+    }
+
+    /// Returns whether this is the build ID of a Go program: no other one consists of letters and
+    /// digits.
+    pub fn is_of_go(&self) -> bool {
+        let is_character = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+        usize::from(self.len) == Self::MAX && self.bytes.iter().all(is_character)
+    }
+
     /// Returns the bytes that count.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
@@ -114,6 +130,18 @@ mod tests {
                 "{id}"
             );
             assert!(id.is_blank() || spellings.iter().all(|other| id.is_same(other)));
+        }
+    }
+
+    #[test]
+    fn go_programs_have_the_hash_of_their_contents() {
+        let id = BuildId::of_go_note(b"a/bcd/efg/0123456789-_ABCDEfgh").unwrap();
+        assert_eq!(id.as_bytes(), b"0123456789-_ABCDEfgh");
+        assert!(id.is_of_go() && !BuildId::new(&[0xab; 20]).unwrap().is_of_go());
+        for text in
+            [&b"redacted"[..], b"0123456789abcdefghij", b"a/short", b"a/0123456789 bcdefghij"]
+        {
+            assert_eq!(BuildId::of_go_note(text), None);
         }
     }
 

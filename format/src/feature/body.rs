@@ -4,11 +4,11 @@
 use super::{
     Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Bundle, CacheLineSize,
     Caches, ClockData, ClockId, Cmdline, Compression, CpuDesc, CpuDomainInfo, CpuId, CpuPmuCaps,
-    CpuTopology, DirFormat, EMachine, EventDesc, Feature, FeatureId, GroupDesc, Hostname,
-    HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime,
-    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFiles,
-    SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, StatMark, TotalMem, TracingData,
-    UnwoundChains, Version,
+    CpuTopology, DirFormat, EMachine, EventDesc, Feature, FeatureId, GoBuildIds, GroupDesc,
+    Hostname, HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings,
+    SampleTime, SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList,
+    SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, StatMark, TotalMem,
+    TracingData, UnwoundChains, Version,
 };
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
@@ -187,6 +187,8 @@ features! {
     SIMPLEPERF_ETM_BRANCH_LIST = 133: SimpleperfEtmBranchList<'a>;
     /// Android's simpleperf: records of what was mapped before the recording.
     SIMPLEPERF_INIT_MAP = 134: SimpleperfInitMap<'a>;
+    /// Build IDs of Go programs (not perf's).
+    GO_BUILD_ID = 248: GoBuildIds<'a>;
     /// Ends of callchains that the recorder unwound (not perf's).
     CHAIN_ENDS = 249: UnwoundChains<'a>;
     /// Names of the recorded addresses, in a bundle (not perf's).

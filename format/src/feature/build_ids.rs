@@ -6,7 +6,7 @@ use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
 use crate::fields::named;
 use crate::record::{HEADER_SIZE, HeaderBuildId, RecordHeader};
-use crate::wire::{Text, Wire};
+use crate::wire::{Text, Wire, wire};
 
 named! {
     /// A file and its build ID (`struct build_id_event`): a BUILD_ID record in all but its type.
@@ -101,6 +101,15 @@ impl<'a> Wire<'a> for BuildIds<'a> {
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         self.entries.iter().try_for_each(|entry| entry.encode(e))
+    }
+}
+
+wire! {
+    /// Build IDs of Go programs (`GO_BUILD_ID`, not perf's): perf refuses the symbols of a file whose
+    /// build ID it does not find in a GNU note.
+    pub owned struct GoBuildIds<'a> {
+        /// Files with their build IDs.
+        pub files: BuildIds<'a>,
     }
 }
 

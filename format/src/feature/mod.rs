@@ -23,7 +23,7 @@ pub mod tracing;
 
 pub use body::FeatureBody;
 pub use bpf::{BpfBtf, BpfBtfEntry, BpfProgInfo, BpfProgInfoEntry};
-pub use build_ids::{BuildIdEvent, BuildIds};
+pub use build_ids::{BuildIdEvent, BuildIds, GoBuildIds};
 pub use bundle::{
     BodyCompression, Bundle, BundledFrame, BundledFunction, BundledImage, BundledKind,
     BundledModule, BundledPlace, BundledSection, BundledSegment, BundledVersion, Counted,

@@ -13,12 +13,12 @@ use recrep_format::feature::{
     BranchStackMark, BuildIdEvent, BuildIds, Bundle, CacheLevel, CacheLineSize, Caches, ChainCause,
     ClockData, ClockId, Cmdline, Compression, CpuDesc, CpuDomainInfo, CpuDomains, CpuId,
     CpuPmuCaps, CpuTopology, CpuTopologyTail, CutChains, DescribedEvent, DirFormat, EMachine,
-    EventDesc, Feature, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, HybridCores,
-    HybridTopology, Ids, MemNode, MemTopology, NrCpus, NumaNode, NumaTopology, OsRelease, PmuCap,
-    PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings, SampleTime, SchedDomain, SimpleperfDebugUnwind,
-    SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile, SimpleperfFileKind,
-    SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo, SimpleperfSymbol,
-    StatMark, TotalMem, TracingData, UnwoundChains, Version,
+    EventDesc, Feature, FeatureId, GoBuildIds, GroupDesc, GroupDescEntry, HeaderString, Hostname,
+    HybridCores, HybridTopology, Ids, MemNode, MemTopology, NrCpus, NumaNode, NumaTopology,
+    OsRelease, PmuCap, PmuCaps, PmuCapsEntry, PmuMapping, PmuMappings, SampleTime, SchedDomain,
+    SimpleperfDebugUnwind, SimpleperfDebugUnwindFiles, SimpleperfEtmBranchList, SimpleperfFile,
+    SimpleperfFileKind, SimpleperfFiles, SimpleperfFiles2, SimpleperfInitMap, SimpleperfMetaInfo,
+    SimpleperfSymbol, StatMark, TotalMem, TracingData, UnwoundChains, Version,
 };
 use recrep_format::wire::{List, Wire};
 
@@ -327,7 +327,19 @@ fn own() -> Vec<FeatureId> {
     .concat();
     let cause = ChainCause::COPY;
     let cut = CutChains { cause, module: string("x"), limit: 8192, count: 3 };
+    let ids = [
+        &[0, 0, 0, 0, 2, 0x80, 100, 0][..], // type, misc: user and BUILD_ID_SIZE, 100 bytes
+        &[255, 255, 255, 255],              // pid
+        b"0123456789abcdefghij",            // build ID
+        &[20, 0, 0, 0],                     // size, reserved
+        b"/bin/ls",                         // filename
+        &[0; 57],
+    ]
+    .concat();
+    let id = BuildId::new(b"0123456789abcdefghij").unwrap();
+    let files = BuildIds { entries: vec![BuildIdEvent::new(CpuMode::User, &id, b"/bin/ls")] };
     vec![
+        little(&ids, &GoBuildIds { files }),
         little(
             &bundle,
             &Bundle { version: 1, compression: BodyCompression::STORED, size: 4, body },

@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
     Arch, BuildIdEvent, BuildIds, ClockData, ClockId, Cmdline, CpuDesc, CpuId, DescribedEvent,
-    EventDesc, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname, Ids, NrCpus,
-    OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData, Version,
+    EventDesc, FeatureId, GoBuildIds, GroupDesc, GroupDescEntry, HeaderString, Hostname, Ids,
+    NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData, Version,
 };
 use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
@@ -76,12 +75,16 @@ pub(crate) fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Iden
     if let Some(first) = counts.first {
         features.add(&SampleTime { first, last: counts.last });
     }
-    let owned: Vec<(_, BuildId, Vec<u8>)> =
-        ids.iter().map(|i| (i.mode, i.id, i.name.clone())).collect();
-    let entries: Vec<_> =
-        owned.iter().map(|(mode, id, name)| BuildIdEvent::new(*mode, id, name)).collect();
-    if !entries.is_empty() {
-        features.add(&BuildIds { entries });
+    let (mut of_go, mut others) = (Vec::new(), Vec::new());
+    for Identified { mode, name, id } in ids {
+        let list = if id.is_of_go() { &mut of_go } else { &mut others };
+        list.push(BuildIdEvent::new(*mode, id, name));
+    }
+    if !others.is_empty() {
+        features.add(&BuildIds { entries: others });
+    }
+    if !of_go.is_empty() {
+        features.add(&GoBuildIds { files: BuildIds { entries: of_go } });
     }
 }
 

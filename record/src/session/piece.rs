@@ -350,7 +350,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if output.is_pipe() {
             let mut e = Encoder::new(Endian::NATIVE);
             let written: HashSet<&Identified> = mapped.written.iter().collect();
-            for id in ids.iter().filter(|id| !written.contains(id)) {
+            // A record's build ID is searched in GNU notes.
+            let new = ids.iter().filter(|id| !written.contains(id) && !id.id.is_of_go());
+            for id in new {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
                 // A path cannot exceed a record's size limit.
                 let _ = Record::new(entry.misc, Body::HeaderBuildId(entry.body)).encode(&mut e);

@@ -167,7 +167,8 @@ impl<'a> Synthesizer<'a> {
             None if code => self.modules.add_file(name, mapped),
             _ => {}
         }
-        let known = known.and_then(of_mmap);
+        // Readers search GNU notes for what the record has.
+        let known = known.filter(|id| !id.is_of_go()).and_then(of_mmap);
         let inode = Inode { maj: id.maj, min: id.min, ino: id.ino, ino_generation: id.generation };
         let mmap = Mmap2 {
             pid,

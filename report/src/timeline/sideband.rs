@@ -13,7 +13,7 @@ use recrep_format::attr::AttrIndex;
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::read_early;
 use recrep_format::error::Error;
-use recrep_format::feature::BuildIds;
+use recrep_format::feature::{BuildIds, GoBuildIds};
 use recrep_format::read::File;
 use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -107,6 +107,11 @@ impl<'a> KnownModules<'a> {
         known.recorded.damage = known.recorded.damage.or(unbundled);
         if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
             for entry in &table.entries {
+                known.add(entry.name(), entry.build_id(), entry.cpu_mode());
+            }
+        }
+        if let Some(Ok(table)) = file.feature::<GoBuildIds<'a>>() {
+            for entry in &table.files.entries {
                 known.add(entry.name(), entry.build_id(), entry.cpu_mode());
             }
         }

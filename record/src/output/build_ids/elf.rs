@@ -38,13 +38,24 @@ pub(super) fn in_elf<'data>(data: impl ReadRef<'data>) -> Option<BuildId> {
 fn in_notes_of<'data, Elf: FileHeader<Endian = Endianness>>(
     data: impl ReadRef<'data>,
 ) -> Option<BuildId> {
+    [gnu_id, go_id].into_iter().find_map(|id_in| first_id::<Elf>(data, id_in))
+}
+
+/// Returns the build ID in a note, by its name, type and description.
+type IdInNote = fn(&[u8], u32, &[u8]) -> Option<BuildId>;
+
+/// Returns the first build ID of a kind in the notes of an ELF file.
+fn first_id<'data, Elf: FileHeader<Endian = Endianness>>(
+    data: impl ReadRef<'data>,
+    id_in: IdInNote,
+) -> Option<BuildId> {
     let header = Elf::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let mut segments = header.program_headers(endian, data).ok()?.iter();
     let in_segments = segments.find_map(|segment| {
         let mut notes = segment.notes(endian, data).ok()??;
         std::iter::from_fn(|| notes.next().ok()?)
-            .find_map(|note| gnu_id(note.name(), note.n_type(endian).0, note.desc()))
+            .find_map(|note| id_in(note.name(), note.n_type(endian).0, note.desc()))
     });
     // Relocatable files have sections only.
     in_segments.or_else(|| {
@@ -52,9 +63,15 @@ fn in_notes_of<'data, Elf: FileHeader<Endian = Endianness>>(
         sections.iter().find_map(|section| {
             let mut notes = section.notes(endian, data).ok()??;
             std::iter::from_fn(|| notes.next().ok()?)
-                .find_map(|note| gnu_id(note.name(), note.n_type(endian).0, note.desc()))
+                .find_map(|note| id_in(note.name(), note.n_type(endian).0, note.desc()))
         })
     })
+}
+
+fn go_id(name: &[u8], kind: u32, desc: &[u8]) -> Option<BuildId> {
+    /// Type of the note `Go` with the build ID.
+    const BUILD_ID: u32 = 4;
+    (kind == BUILD_ID && name == b"Go").then(|| BuildId::of_go_note(desc)).flatten()
 }
 
 fn gnu_id(name: &[u8], kind: u32, desc: &[u8]) -> Option<BuildId> {
@@ -102,6 +119,14 @@ mod tests {
         for cut in 0..notes.len() {
             let _ = in_notes(&notes[..cut]);
         }
+    }
+
+    #[test]
+    fn go_programs_have_their_own_note() {
+        let text = b"action/main/01234/0123456789abcdefghij";
+        let id = go_id(b"Go", 4, text).unwrap();
+        assert!(id.is_of_go() && id.as_bytes() == b"0123456789abcdefghij");
+        assert_eq!([go_id(b"Go", 3, text), go_id(b"GNU", 4, text)], [None; 2]);
     }
 
     #[test]

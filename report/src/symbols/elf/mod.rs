@@ -23,8 +23,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use object::elf::{
-    EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE,
-    SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32, Sym64,
+    EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, NoteType, PT_LOAD,
+    PT_NOTE, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SectionType, Sym32,
+    Sym64,
 };
 use object::pod::Pod;
 use object::read::elf::{FileHeader, Note, NoteIterator, ProgramHeader, SectionHeader};
@@ -335,11 +336,21 @@ fn build_id(
 
 /// Finds the build ID in notes, whose layout is the same in both ELF classes.
 fn find_build_id(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId> {
-    let notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok()?;
-    let is_build_id =
-        |note: &Note<'_, _>| note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID;
-    BuildId::new(notes.map_while(Result::ok).find(is_build_id)?.desc())
+    let notes = || {
+        let all = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok();
+        all.into_iter().flat_map(|notes| notes.map_while(Result::ok))
+    };
+    let has =
+        |note: &Note<'_, _>, name: &[u8], kind| note.name() == name && note.n_type(endian) == kind;
+    let gnu = notes().find(|note| has(note, b"GNU", NT_GNU_BUILD_ID));
+    gnu.and_then(|note| BuildId::new(note.desc())).or_else(|| {
+        let go = notes().find(|note| has(note, b"Go", NT_GO_BUILD_ID))?;
+        BuildId::of_go_note(go.desc())
+    })
 }
+
+/// Type of the note of Go programs with their build ID.
+const NT_GO_BUILD_ID: NoteType = NoteType(4);
 
 /// Finds the build ID in notes of this machine's byte order, such as `/sys/kernel/notes`.
 pub(crate) fn build_id_in_notes(bytes: &[u8]) -> Option<BuildId> {

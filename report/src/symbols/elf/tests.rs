@@ -10,7 +10,7 @@ use super::extents::end_unsized;
 use super::plt;
 use super::test_elf::{BSS, DATA, TEXT, TestElf, TestSymbol, function};
 use crate::symbols::UnwindingParts;
-use crate::symbols::elf::ElfImage;
+use crate::symbols::elf::{ElfImage, build_id_in_notes};
 use crate::symbols::names::table::{SymbolTable, TableBuilder, name_hash};
 use crate::symbols::search::mapped::add_tables;
 
@@ -318,6 +318,14 @@ fn build_id_and_debug_link() {
     let image = file.image();
     assert_eq!(image.build_id.unwrap().as_bytes(), [9; 20]);
     assert_eq!(image.debug_link().unwrap().0, b"x.debug");
+    let note = |name: &[u8; 4], kind: u8, desc: &[u8]| {
+        let sizes = [4, 0, 0, 0, u8::try_from(desc.len()).unwrap(), 0, 0, 0, kind, 0, 0, 0];
+        [&sizes[..], name, desc].concat()
+    };
+    let go = note(b"Go\0\0", 4, b"a/b/0123456789abcdefghij");
+    assert_eq!(build_id_in_notes(&go).unwrap().as_bytes(), b"0123456789abcdefghij");
+    let both = [go, note(b"GNU\0", 3, &[9; 20])].concat();
+    assert_eq!(build_id_in_notes(&both).unwrap().as_bytes(), [9; 20]);
     let outside = TestElf { debug_link: Some("../../etc/passwd"), ..TestElf::default() }.image();
     assert_eq!(outside.debug_link(), None);
 }
