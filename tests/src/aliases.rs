@@ -37,6 +37,14 @@ pub fn with_shortest_names(text: &str) -> String {
     named
 }
 
+/// Returns the names of a function of the C library or the loader, one of which is given.
+#[must_use]
+pub fn aliases(name: &str) -> Vec<&'static str> {
+    let Some(shortest) = SHORTEST.get(name) else { return Vec::new() };
+    let same = SHORTEST.iter().filter(|(_, other)| *other == shortest);
+    same.map(|(alias, _)| alias.as_str()).collect()
+}
+
 /// Returns the C library, the loader, and their debug files.
 fn files() -> Vec<String> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();

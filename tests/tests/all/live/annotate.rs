@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use recrep_tests::aliases::aliases;
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::report_of;
@@ -79,6 +80,12 @@ fn compared(file: &Path) -> usize {
         let mut theirs = counts_of_perf(file, text("dso"), text("symbol"));
         if theirs.is_empty() {
             theirs = counts_of_perf(file, text("dso"), text("mangled"));
+        }
+        // perf may know it by another of its names.
+        for alias in aliases(text("symbol")) {
+            if theirs.is_empty() {
+                theirs = counts_of_perf(file, text("dso"), alias);
+            }
         }
         assert_eq!(ours, theirs, "{} of {}", text("symbol"), text("dso"));
         compared += 1;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use recrep_tests::aliases::with_shortest_names;
 use recrep_tests::needs;
 use recrep_tests::perf::{parse_stats, perf, without_loss};
 use recrep_tests::programs::{programs, rec, rep, workspace};
@@ -213,7 +214,7 @@ fn callchains_are_whole_and_perf_shows_the_same() {
         assert_eq!(without_loss(&theirs.stderr, &stats.records), "", "{args}");
         let ours = run(rep().args(fields).arg(&file)).expect(0);
         let names = |outcome: &Outcome| {
-            let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+            let text = with_shortest_names(&String::from_utf8_lossy(&outcome.stdout));
             let lines =
                 text.lines().map(|line| line.trim().split_once(' ').map(|(_, n)| n.to_owned()));
             lines.collect::<Vec<_>>()
