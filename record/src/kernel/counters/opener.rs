@@ -177,15 +177,21 @@ impl<K: Kernel> Opener<'_, K> {
                 Ok(Some(Attempt::Hidden(advice)))
             }
             Fallback::GiveUp(advice) => {
-                let takes = |attr: &Attr, grouped: bool| {
-                    let leader = if grouped { self.leader(event, place) } else { None };
-                    self.kernel.open(attr, place, leader).is_ok()
-                };
-                let found = (errno == Errno::INVAL && !settled)
-                    .then(|| fallback::diagnose(event, with, takes));
-                Err(Error::Failed(found.flatten().unwrap_or(advice)))
+                Err(Error::Failed(self.diagnosed(event, errno, at).unwrap_or(advice)))
             }
         }
+    }
+
+    /// Returns what the kernel refuses of an event, if trying shows it.
+    fn diagnosed(&self, event: &PlannedEvent, errno: Errno, at: Opening) -> Option<String> {
+        if errno != Errno::INVAL || at.settled {
+            return None;
+        }
+        let takes = |attr: &Attr, grouped: bool| {
+            let leader = if grouped { self.leader(event, at.place) } else { None };
+            self.kernel.open(attr, at.place, leader).is_ok()
+        };
+        fallback::diagnose(event, self.with, takes)
     }
 }
 
