@@ -89,16 +89,19 @@ fn breakpoints_of_a_list_and_of_a_group_are_counted_each() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("breakpoints.data");
     let (function, variable) = places();
-    for (events, samples) in [
-        (format!("mem:{variable}/8:w:u,mem:{function}:x:u"), [777, 777]),
-        (format!("{{mem:{function}:x,mem:{variable}/8:w}}:u"), [777, 777]),
+    for (events, of_function) in [
+        (format!("mem:{variable}/8:w:u,mem:{function}:x:u"), 1),
+        (format!("{{mem:{function}:x,mem:{variable}/8:w}}:u"), 0),
         // Only the leader samples.
-        (format!("{{mem:{variable}/8:w,mem:{function}:x}}:uS"), [777, 777]),
+        (format!("{{mem:{variable}/8:w,mem:{function}:x}}:uS"), 1),
     ] {
         at_fixed_addresses(&file, &format!("-e {events}"), &workload("calls --count 777"));
         let report = report::report(&file, "symbol");
         let counted: Vec<u64> = report.events.iter().map(|event| event.samples).collect();
-        assert_eq!(counted, samples, "{events}");
+        assert_eq!((counted.len(), counted[1 - of_function]), (2, 777), "{events}");
+        // Where the first call faults, as its page is not mapped yet, the CPU leaves the breakpoint
+        // out: on the way back from a fault RF is set.
+        assert!([776, 777].contains(&counted[of_function]), "{events}: {counted:?}");
     }
 }
 
