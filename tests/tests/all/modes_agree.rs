@@ -130,9 +130,10 @@ fn what_was_not_recorded_is_refused() {
     let path = dir.path().join("plain.data");
     let stream = Stream::new(Endian::NATIVE).event(Event::new("loads:u")).sample(SampleSpec::at(1));
     std::fs::write(&path, stream.file()).unwrap();
-    for (flag, advice) in
-        [("-b", "record with -b"), ("--mem-mode", "record with rec mem (rec c2c, or -d and -W)")]
-    {
+    for (flag, advice) in [
+        ("-b", "record with rec -b"),
+        ("--mem-mode", "record with rec mem (rec c2c, or -d and -W)"),
+    ] {
         let outcome =
             recrep_tests::run::run(recrep_tests::programs::rep().arg(flag).arg(&path)).expect(1);
         assert!(outcome.stderr.contains(advice), "{}", outcome.stderr);
