@@ -38,6 +38,7 @@ mod modes_agree;
 mod names_agree;
 mod names_in_parts;
 mod pictures;
+mod pprof_labels;
 mod read_back;
 mod readme;
 mod rec_manual;

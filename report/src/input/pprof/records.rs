@@ -12,7 +12,7 @@ use recrep_format::feature::{
 };
 use recrep_format::record::{
     Body, Comm, Inode, KSymbol, Lost, LostSamples, Mmap2, MmapBuildId, MmapIdentity, Record,
-    SampleFields, SampleId,
+    SampleFields, SampleId, Task,
 };
 use recrep_format::wire::{List, Text};
 use recrep_format::write::{FeatureWriter, FileWriter};
@@ -24,7 +24,7 @@ use super::events::{Events, Measured};
 use super::layout::{AddressLayout, Mapped, MappedKind, cut};
 use super::names;
 use super::points::Points;
-use super::tasks::ProfileTasks;
+use super::tasks::{ProfileTasks, TidOwners};
 use crate::pprof::PprofSample;
 
 /// Most words of a callchain: a record has at most 64 KiB.
@@ -110,6 +110,7 @@ impl RecordWriter<'_, '_> {
         let mut stack =
             Stack { ip: 0, mode: CpuMode::User, words: Vec::new(), mappings: Vec::new() };
         let (mut mapped, mut named) = (FxHashSet::default(), None);
+        let mut owners = TidOwners::default();
         for (task, number) in std::mem::take(&mut tasks.of_samples) {
             let sample = self.decoded.sample_at(number)?;
             let counts = self.events.all.iter().map(|event| event.count(&sample));
@@ -124,6 +125,12 @@ impl RecordWriter<'_, '_> {
             if named != Some((task, id)) {
                 let comm = Text::new(cut(tasks.comm(self.decoded, task)));
                 let [pid, tid] = id;
+                if owners.replaces(pid, tid) {
+                    // A name leaves a thread in its process; a fork begins another thread.
+                    let fork = Task { pid, ppid: pid, tid, ptid: pid, time: 0 };
+                    records.put(CpuMode::User, id, 1, Body::Fork(fork))?;
+                    mapped.retain(|(of, _)| *of != pid);
+                }
                 records.put(CpuMode::User, id, 1, Body::Comm(Comm { pid, tid, comm }))?;
                 named = Some((task, id));
             }

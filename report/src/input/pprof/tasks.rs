@@ -43,6 +43,22 @@ pub(super) struct ProfileTasks {
     threads: FxHashMap<(u32, Option<i64>), u32>,
 }
 
+/// The process that each thread's number stood for last: in profiles of several machines, and of
+/// threads that were ending (-1), one number stands for threads of several.
+#[derive(Debug, Default)]
+pub(super) struct TidOwners {
+    pids: FxHashMap<u32, u32>,
+}
+
+impl TidOwners {
+    /// Notes a thread and the first thread of its process. Returns whether one of their numbers
+    /// stood for a thread of another process.
+    pub(super) fn replaces(&mut self, pid: u32, tid: u32) -> bool {
+        let before = [pid, tid].map(|number| self.pids.insert(number, pid));
+        before.into_iter().flatten().any(|owner| owner != pid)
+    }
+}
+
 /// First number of threads that have none.
 const FIRST_TID: u32 = 1;
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::bundle::PROGRAM;
+use crate::pprof_labels::samples_of_tasks;
 
 const GO_PROGRAM: &str = r#"
 package main
@@ -283,19 +284,8 @@ fn labels_are_those_that_are_asked_for() {
     for view in ["--json --sort cpu", "--json --sort comm,cpu"] {
         assert_eq!(events(&file, view), events(&profile, view), "{view}");
     }
-    // Of tasks, a profile has the numbers.
-    let numbers = |file: &Path, key: &str| -> BTreeMap<String, u64> {
-        let events = events(file, &format!("--json --sort {key}"));
-        let mut all = BTreeMap::new();
-        for row in events[0]["rows"].as_array().unwrap() {
-            let text = row["key"][key].as_str().unwrap();
-            let number = text.split(':').next().unwrap().to_owned();
-            *all.entry(number).or_default() += row["samples"].as_u64().unwrap();
-        }
-        all
-    };
     for key in ["pid", "tid"] {
-        assert_eq!(numbers(&file, key), numbers(&profile, key), "{key}");
+        assert_eq!(samples_of_tasks(&file, key), samples_of_tasks(&profile, key), "{key}");
     }
     // Functions of others may have names only as long as their processes live.
     let own = dir.path().join("own.data");
