@@ -114,9 +114,7 @@ fn is_named(row: &Value) -> bool {
     let name = text(&row["key"]["symbol"]);
     let is_offset = |(_, offset): (&str, &str)| u64::from_str_radix(offset, 16).is_ok();
     let is_address = name.starts_with("0x") || name.rsplit_once("+0x").is_some_and(is_offset);
-    // All code of a JIT without a list is one function.
-    let is_jit = name.starts_with("[JIT] tid ");
-    row["inferred"] == true || is_jit || !is_address && !name.starts_with('[')
+    row["inferred"] == true || !is_address && !name.starts_with('[')
 }
 
 /// Compares two lists of functions; periods within some percent, as a page rounds weights of parts.

@@ -39,12 +39,13 @@ enum Spelt {
 
 impl Function {
     /// Returns the function of a symbol; `None` if functions of its module are told apart by name
-    /// alone.
+    /// alone, and it has one.
     pub(crate) fn of_symbol(loaded: &Arc<Loaded>, id: SymbolId) -> Option<Self> {
         let module = &loaded.module;
-        if matches!(module.kind, ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. })
-            || module.is_jit_cache()
-        {
+        let has_names_alone =
+            matches!(module.kind, ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. })
+                || module.is_jit_cache();
+        if has_names_alone && !loaded.is_inferred(id) {
             return None;
         }
         let name_hash = name_hash(loaded.symbol(id).map(|symbol| symbol.name).unwrap_or_default());
