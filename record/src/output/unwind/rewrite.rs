@@ -159,18 +159,13 @@ impl Rewriter {
             endian: Endian::NATIVE,
             links: &self.links,
         };
-        let mut code = ProcessCode {
-            space: &space,
-            time,
-            pid,
-            machine,
-            modules: &shared.modules,
-            cache: &mut self.cache,
-        };
         let most = match event.max_stack {
             0 => MOST_FRAMES,
             asked => usize::from(asked).saturating_sub(kernel.saturating_sub(1)).max(1),
         };
+        let modules = &shared.modules;
+        let mut code =
+            ProcessCode { space: &space, time, pid, machine, modules, cache: &mut self.cache };
         match self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames) {
             End::Cut(Cause::Unreadable(_)) => Outcome::Unknown,
             // During an exec nothing is mapped yet, and the kernel sees no user stack.
@@ -196,19 +191,14 @@ impl Rewriter {
             return (alone, false);
         };
         let machine = pointers.machine();
-        let mut code = ProcessCode {
-            space: &space,
-            time,
-            pid,
-            machine,
-            modules: &shared.modules,
-            cache: &mut self.cache,
-        };
         let registers = Registers::of_pointers(machine, pointers.ip, pointers.sp);
         let (start, endian) = (pointers.sp, Endian::NATIVE);
         let memory = Memory { start, bytes: stack, endian, links: &[] };
         let is_limited = max_stack > 0;
         let most = if is_limited { usize::from(max_stack) } else { MOST_FRAMES };
+        let modules = &shared.modules;
+        let mut code =
+            ProcessCode { space: &space, time, pid, machine, modules, cache: &mut self.cache };
         let end = self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames);
         let is_whole = self.put_frames(end, is_limited, stack.len() as u64, &shared);
         (self.chain.clone(), is_whole)
