@@ -31,10 +31,10 @@ pub(crate) use read::history::History;
 pub(crate) use read::source::{ChainLimit, ChainOrigin, ChainSources};
 pub(crate) use read::source::{Deferred, RecordedChains, deferred_chains};
 pub(crate) use read::words::{
-    FrameWord, callers, context_marker, for_each_frame, is_sound, is_user_marker,
+    FrameWord, RETURNS, UNWOUND, callers, context_marker, for_each_frame, is_sound, is_user_marker,
 };
 pub(crate) use rules::frame_pointers::{ChainChecks, FramePointers, is_entry};
 pub(crate) use rules::unwind::StackUnwinder;
 pub(crate) use tree::chains::{Chains, Node};
 pub(crate) use tree::cumulate::{Classified, RowId, Sample};
-pub(crate) use tree::stacks::{CallSite, ChainRef, Frame, NAMES_AT_ONCE, Stacks, small};
+pub(crate) use tree::stacks::{CallSite, ChainRef, Frame, MISSING, NAMES_AT_ONCE, Stacks, small};

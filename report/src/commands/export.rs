@@ -18,6 +18,7 @@ use crate::engine::gather::gather;
 use crate::exports::FileExport;
 use crate::exports::outputs::Output;
 use crate::input::{Input, each, retry_if_changed};
+use crate::listings::bundle::SharedInputs;
 use crate::query::{ChainOptions, Column, Mode, Query, Source, Warning};
 
 /// Write profiles as files of another format, which need no recording and no programs
@@ -38,6 +39,10 @@ pub(crate) struct ExportArgs {
     /// each [default: standard output, unless that is a terminal]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
+
+    /// Leave out what is private, as rep bundle --share does
+    #[arg(long, help_heading = "Output")]
+    share: bool,
 
     /// Labels of the samples: sort keys, or none [default: comm]
     #[arg(long, value_name = "KEY[,KEY…]", help_heading = "Output")]
@@ -63,6 +68,7 @@ pub(crate) struct ExportQuery {
     query: Query,
     export: &'static dyn FileExport,
     output: Option<PathBuf>,
+    share: bool,
 }
 
 pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
@@ -91,13 +97,20 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
         ..Query::default()
     };
     export.complete(&mut query);
-    Ok(ExportQuery { query, export, output: args.output })
+    Ok(ExportQuery { query, export, output: args.output, share: args.share })
 }
 
 /// Writes the files and returns warnings.
 pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let sources: Vec<Source> =
+    let mut sources: Vec<Source> =
         asked.query.sources.iter().map(Input::sources).collect::<Result<Vec<_>, _>>()?.concat();
+    let shared = match asked.share {
+        true => Some(SharedInputs::of(&sources, &asked.query.symbol_sources)?),
+        false => None,
+    };
+    if let Some(shared) = &shared {
+        sources.clone_from(&shared.sources);
+    }
     let output = asked.output.as_deref();
     let is_directory = output
         .is_some_and(|path| path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/"));

@@ -78,7 +78,9 @@ pub(crate) fn query(args: FlameArgs) -> Result<FlameQuery, String> {
 /// Writes the picture and returns warnings.
 pub(crate) fn run(asked: &FlameQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let mut builder = PictureBuilder::default();
-    let sides = asked.picture.add_to(&mut builder, false)?;
+    let shared = asked.picture.shared()?;
+    let query = shared.as_ref().map_or(&asked.picture, |shared| &shared.query);
+    let sides = query.add_to(&mut builder, false)?;
     let picture = builder.finish(1);
     let event = picture.events.first().context("no sample has a callchain or a function")?;
     let others: Vec<&str> =

@@ -38,6 +38,7 @@ pub(crate) struct HtmlArgs {
 }
 
 /// What a page shows, and where it is written.
+#[derive(Clone)]
 pub(crate) struct HtmlQuery {
     picture: PictureQuery,
     output: OutputFile,
@@ -53,6 +54,13 @@ pub(crate) fn query(args: HtmlArgs) -> Result<HtmlQuery, String> {
 
 /// Writes the page and returns warnings.
 pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    match asked.picture.shared()? {
+        Some(shared) => page(&HtmlQuery { picture: shared.query.clone(), ..asked.clone() }),
+        None => page(asked),
+    }
+}
+
+fn page(asked: &HtmlQuery) -> anyhow::Result<Vec<Warning>> {
     let mut builder = PictureBuilder::with_times();
     let sides = asked.picture.add_to(&mut builder, true)?;
     let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
@@ -159,7 +167,7 @@ impl HtmlQuery {
         };
         let mut all = Vec::new();
         for mode in [Mode::Samples, Mode::OffCpu, Mode::Wall].into_iter().filter(is_shown) {
-            let PictureQuery { query, base } = &self.picture;
+            let PictureQuery { query, base, .. } = &self.picture;
             let query = Query { mode, ..query.clone() };
             let verdicts = diff::verdicts(&query, base, &query.sources, has_chains);
             all.extend(verdicts.into_iter().map(|verdict| of_page(verdict, &frames)));

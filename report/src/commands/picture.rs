@@ -13,6 +13,7 @@ use crate::engine::described::have_switches;
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::gather::gather;
 use crate::input::{Input, OpenError, retry_if_changed};
+use crate::listings::bundle::SharedInputs;
 use crate::picture::{PictureBuilder, RenamedProgram, columns};
 use crate::profile::Profile;
 use crate::query::{
@@ -38,6 +39,10 @@ pub(super) struct PictureArgs {
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,
 
+    /// Leave out what is private, as rep bundle --share does
+    #[arg(long)]
+    share: bool,
+
     /// Show inlined functions as frames (needs debug information) [default: only in callchains of
     /// recordings made with --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline", help_heading = "Callchains")]
@@ -59,11 +64,19 @@ pub(super) struct PictureArgs {
 }
 
 /// What a picture is made of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PictureQuery {
     pub(super) query: Query,
     /// Inputs of the second side; empty for none.
     pub(super) base: Vec<Source>,
+    /// `true` if it has nothing private.
+    share: bool,
+}
+
+/// A picture that is made of recordings without what is private.
+pub(super) struct SharedPicture {
+    pub(super) query: PictureQuery,
+    _inputs: [SharedInputs; 2],
 }
 
 /// One side of a picture: its recordings.
@@ -77,7 +90,7 @@ pub(super) struct PictureSide {
 }
 
 /// Where a picture is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OutputFile {
     path: PathBuf,
     /// `true` if the user did not name it: what is there is kept.
@@ -122,11 +135,27 @@ impl PictureArgs {
             ..Query::default()
         };
         let base = self.base.into_iter().map(|path| Source::or_default(Some(path))).collect();
-        Ok(PictureQuery { query, base })
+        Ok(PictureQuery { query, base, share: self.share })
     }
 }
 
 impl PictureQuery {
+    /// Takes out of the recordings what is private, if that is asked for.
+    pub(super) fn shared(&self) -> anyhow::Result<Option<SharedPicture>> {
+        if !self.share {
+            return Ok(None);
+        }
+        let shared = |sources: &[Source]| {
+            let expanded: Vec<Vec<Source>> =
+                sources.iter().map(Input::sources).collect::<Result<_, _>>()?;
+            SharedInputs::of(&expanded.concat(), &self.query.symbol_sources)
+        };
+        let inputs = [shared(&self.query.sources)?, shared(&self.base)?];
+        let [sources, base] = [&inputs[0], &inputs[1]].map(|inputs| inputs.sources.clone());
+        let query = Query { sources, ..self.query.clone() };
+        Ok(Some(SharedPicture { query: Self { query, base, share: false }, _inputs: inputs }))
+    }
+
     /// Adds the samples of both sides to a picture, and of times off CPUs if they were recorded and
     /// the picture has several events. Returns the sides.
     pub(super) fn add_to(

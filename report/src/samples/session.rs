@@ -79,6 +79,12 @@ impl<'f> Session<'f> {
         Self { input, file, split, clock, side_band, timeline, events, off_cpu, streams }
     }
 
+    /// Returns the records of what was mapped before the recording, where they are in a section of
+    /// their own.
+    pub(crate) fn earlier(&self) -> impl Iterator<Item = RawRecord<'f>> + use<'f> {
+        earlier(self.file)
+    }
+
     /// Returns a finder of functions in the modules of the file.
     pub(crate) fn functions<'s>(&'s self, resolver: &'s Resolver) -> Functions<'s> {
         Functions::new(self.side_band.modules.iter().collect(), resolver)
@@ -151,16 +157,22 @@ fn recorder(file: &File<'_>) -> Vec<u8> {
     name.bytes().take(MOST).collect()
 }
 
-/// Returns the side-band with the records of what was mapped before the recording, which simpleperf
-/// keeps apart.
+/// Returns the side-band with the records of what was mapped before the recording.
 fn with_earlier<'r, 'a>(
     file: &File<'a>,
     side_band: &'r [RawRecord<'a>],
 ) -> Cow<'r, [RawRecord<'a>]> {
-    let Some(Ok(SimpleperfInitMap { records })) = file.feature() else {
-        return Cow::Borrowed(side_band);
-    };
-    // From offset 0 on: what has no time comes before all other records.
-    let earlier = Frames::new(records, 0, file.endian).map_while(Result::ok);
-    earlier.chain(side_band.iter().copied()).collect()
+    let mut earlier = earlier(file).peekable();
+    match earlier.peek() {
+        Some(_) => earlier.chain(side_band.iter().copied()).collect(),
+        None => Cow::Borrowed(side_band),
+    }
+}
+
+/// Returns the records of what was mapped before the recording, which simpleperf keeps apart. What
+/// has no time comes before all other records: they are at offset 0 and after it.
+fn earlier<'a>(file: &File<'a>) -> impl Iterator<Item = RawRecord<'a>> + use<'a> {
+    let section = file.feature().and_then(Result::ok);
+    let records = section.map_or(&[][..], |SimpleperfInitMap { records }| records);
+    Frames::new(records, 0, file.endian).map_while(Result::ok)
 }

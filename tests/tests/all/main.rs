@@ -48,5 +48,6 @@ mod rep_stat;
 mod rewrite;
 mod schemas;
 mod script_agrees;
+mod share;
 mod speedscope;
 mod ways;

@@ -7,21 +7,23 @@
 //! ```
 //!
 //! Names are looked up as for a report, by the same proofs; what has none here has none in the
-//! bundle. The records are copied as they are, so perf reads the bundle, too.
+//! bundle. The records are copied as they are, so perf reads the bundle, too. With `--share` they are
+//! rewritten (`share`).
 
 mod addresses;
 mod pack;
+mod share;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
-use recrep_format::feature::Bundle;
 use recrep_format::write::{FeatureWriter, copy_with};
+use tempfile::TempDir;
 
 use crate::callchain::ChainLimit;
-use crate::cli::outcome::replace_file;
+use crate::cli::outcome::{replace_file, say};
 use crate::cli::{SourceArgs, SymbolArgs};
 use crate::input::{Input, Keep, OpenedInput};
 use crate::query::{Mode, Source, SymbolOptions, Warning};
@@ -29,9 +31,7 @@ use crate::samples::{ChainSetup, Session};
 use crate::symbols::Resolver;
 use addresses::addresses;
 use pack::{ModuleAddresses, Totals};
-
-/// Level of compression: names shrink to a third, and higher levels gain little.
-const LEVEL: i32 = 9;
+use share::Removed;
 
 /// Write a recording with all its names into one file, to be read anywhere
 #[derive(Debug, Parser)]
@@ -43,6 +43,11 @@ pub(crate) struct BundleQuery {
     /// File to write; an existing one is replaced
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+
+    /// Leave out what is private: the host's name, the command line, directories, addresses,
+    /// registers, stacks, fields of tracepoints
+    #[arg(long)]
+    share: bool,
 
     #[command(flatten)]
     symbols: SymbolArgs,
@@ -66,53 +71,111 @@ pub(crate) fn run(query: &BundleQuery, out: &mut impl Write) -> anyhow::Result<V
     {
         bail!("{} is the recording itself; name another file with -o", path.display());
     }
-    let input = Input::recording(&source, "a bundle")?;
-    if !input.is_one_file() {
-        bail!(
-            "{} is a directory of several files (rec --threads); a bundle is made of one file",
-            input.name
-        );
-    }
-    input.unless_changed(bundle(query, &input, out))
-}
-
-/// Writes the bundle of an input and returns warnings.
-fn bundle(
-    query: &BundleQuery,
-    input: &Input,
-    out: &mut impl Write,
-) -> anyhow::Result<Vec<Warning>> {
-    let resolver = Resolver::new(query.symbol_sources.clone());
-    let opened = OpenedInput::new(input, Keep::All)?;
-    let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
-    let all = ChainLimit { frames: usize::MAX, outermost: false };
-    let chains = ChainSetup {
-        unwinding: session.unwinding(&resolver),
-        ..ChainSetup::new(session, &session.timeline, all)
-    };
-    let modules = session.side_band.modules.iter().zip(addresses(session, &chains));
-    let modules =
-        modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
-    let named = pack::named(modules, &resolver, chains.unwinding.is_some());
-    let (body, totals) = pack::body(&named, session.file.endian)?;
-    resolver.check_unchanged()?;
-    let size = write(&query.output, session, &body)
-        .with_context(|| format!("cannot write {}", query.output.display()))?;
+    let written = write(&source, &query.symbol_sources, query.share, &query.output)?;
+    let WrittenBundle { size, totals, removed, warnings } = written;
     let Totals { modules, functions, places } = totals;
     writeln!(
         out,
         "{}: {size} bytes; {functions} functions and {places} source lines of {modules} modules",
         query.output.display()
     )?;
-    Ok(session.warnings())
+    if let Some(removed) = removed {
+        writeln!(out, "{removed}")?;
+    }
+    Ok(warnings)
 }
 
-/// Writes the recording with the body of a bundle, and returns its size in bytes.
-fn write(path: &Path, session: &Session<'_>, body: &[u8]) -> anyhow::Result<u64> {
-    let packed = zstd::bulk::compress(body, LEVEL)?;
-    let mut more = FeatureWriter::new(session.file.endian);
-    more.add(&Bundle::of(&packed, body));
-    Ok(replace_file(path, |out| copy_with(session.file, out, &more).map(drop))?)
+/// Recordings in a temporary directory, without what is private.
+pub(crate) struct SharedInputs {
+    _directory: TempDir,
+    pub(crate) sources: Vec<Source>,
+}
+
+impl SharedInputs {
+    /// Writes them, under the names of the inputs, and says what was taken out.
+    pub(crate) fn of(sources: &[Source], symbols: &SymbolOptions) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+        let mut shared = Vec::new();
+        for (number, source) in sources.iter().enumerate() {
+            let name = match source {
+                Source::Path(path) => path.file_name().unwrap_or("recording".as_ref()),
+                Source::Stdin => "stdin".as_ref(),
+            };
+            let inside = directory.path().join(number.to_string());
+            std::fs::create_dir(&inside)?;
+            let path = inside.join(name);
+            let WrittenBundle { removed, .. } = write(source, symbols, true, &path)?;
+            if let Some(removed) = removed {
+                say(&format!("rep: {}: {removed}", name.display()));
+            }
+            shared.push(Source::Path(path));
+        }
+        Ok(Self { _directory: directory, sources: shared })
+    }
+}
+
+/// What became of a bundle.
+struct WrittenBundle {
+    size: u64,
+    totals: Totals,
+    /// What was taken out, if it is shared.
+    removed: Option<Removed>,
+    warnings: Vec<Warning>,
+}
+
+/// Writes the bundle of a recording; if it `is_shared`, without what is private.
+fn write(
+    source: &Source,
+    symbols: &SymbolOptions,
+    is_shared: bool,
+    path: &Path,
+) -> anyhow::Result<WrittenBundle> {
+    let input = Input::recording(source, "a bundle")?;
+    if !input.is_one_file() {
+        bail!(
+            "{} is a directory of several files (rec --threads); a bundle is made of one file",
+            input.name
+        );
+    }
+    input.unless_changed(bundle(&input, symbols, is_shared, path))
+}
+
+fn bundle(
+    input: &Input,
+    symbols: &SymbolOptions,
+    is_shared: bool,
+    path: &Path,
+) -> anyhow::Result<WrittenBundle> {
+    let resolver = Resolver::new(symbols.clone());
+    let opened = OpenedInput::new(input, Keep::All)?;
+    let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
+    let all = ChainLimit { frames: usize::MAX, outermost: false };
+    let chains = ChainSetup {
+        unwinding: session.unwinding(&resolver),
+        // Where callers are missing, a rewritten chain ends.
+        as_recorded: !is_shared,
+        ..ChainSetup::new(session, &session.timeline, all)
+    };
+    let modules = session.side_band.modules.iter().zip(addresses(session, &chains));
+    let modules =
+        modules.map(|(module, addresses)| ModuleAddresses { module, addresses }).collect();
+    // Stacks are unwound where the bundle is read, unless they are left out.
+    let has_stacks = chains.unwinding.is_some() && !is_shared;
+    let named = pack::named(modules, &resolver, has_stacks);
+    let (body, totals) = pack::body(&named, session.file.endian)?;
+    resolver.check_unchanged()?;
+    let mut removed = None;
+    let size = replace_file(path, |out| {
+        if is_shared {
+            removed = Some(share::write(session, &chains, &body, out)?);
+            return Ok(());
+        }
+        let mut more = FeatureWriter::new(session.file.endian);
+        pack::add_section(&body, &mut more)?;
+        copy_with(session.file, out, &more).map(drop)
+    })
+    .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(WrittenBundle { size, totals, removed, warnings: session.warnings() })
 }
 
 fn is_same_file(path: &Path, other: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! Modules with the names of their addresses, as they stand in a bundle.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -8,13 +9,17 @@ use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::error::Result;
 use recrep_format::feature::{
-    BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body_with,
+    Bundle, BundledFrame, BundledFunction, BundledModule, BundledPlace, Counted, bundle_body_with,
 };
 use recrep_format::wire::List;
+use recrep_format::write::FeatureWriter;
 
 use crate::symbols::{
     BundleKey, CodeVersion, Loaded, Module, Resolver, SourceFrame, SymbolId, UnwindingParts,
 };
+
+/// Level of compression: names shrink to a third, and higher levels gain little.
+const LEVEL: i32 = 9;
 
 /// Names of a module's addresses.
 pub(super) struct NamedModule {
@@ -180,4 +185,11 @@ pub(super) fn body(modules: &[NamedModule], endian: Endian) -> Result<(Vec<u8>, 
     let versions = numbered
         .flat_map(|(number, (named, _))| named.versions.iter().map(move |v| v.bundled(number)));
     Ok((bundle_body_with(bundled, versions.collect(), endian)?, totals))
+}
+
+/// Adds the section with a body, packed.
+pub(super) fn add_section(body: &[u8], features: &mut FeatureWriter) -> io::Result<()> {
+    let packed = zstd::bulk::compress(body, LEVEL)?;
+    features.add(&Bundle::of(&packed, body));
+    Ok(())
 }

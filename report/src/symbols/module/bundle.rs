@@ -102,7 +102,7 @@ impl Bundle {
 }
 
 impl BundleKey {
-    fn in_bundle(module: &BundledModule<'_>) -> Self {
+    pub(crate) fn in_bundle(module: &BundledModule<'_>) -> Self {
         Self {
             path: module.path.0.into(),
             kind: module.kind,

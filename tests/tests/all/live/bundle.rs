@@ -51,10 +51,10 @@ const VIEWS: [&str; 8] = [
 ];
 
 /// A directory with nothing but rep and what its loader needs, to be the root of a process.
-struct EmptyRoot(TempDir);
+pub(super) struct EmptyRoot(TempDir);
 
 impl EmptyRoot {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let inside = root.path().join("rep");
         fs::create_dir(&inside).unwrap();
@@ -69,7 +69,7 @@ impl EmptyRoot {
     }
 
     /// Runs rep with this root on a file that is copied there.
-    fn rep(&self, view: &str, file: &Path) -> Outcome {
+    pub(super) fn rep(&self, view: &str, file: &Path) -> Outcome {
         fs::copy(file, self.0.path().join("x.data")).unwrap();
         let inside = self.0.path().join("rep");
         let loader = fs::read_dir(inside).unwrap().map(|entry| entry.unwrap().file_name());

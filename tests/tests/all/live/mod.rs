@@ -39,6 +39,7 @@ mod rec_undisturbed;
 mod recipes;
 mod rep_agrees;
 mod script_options_agree;
+mod share;
 mod syscalls;
 mod system_wide;
 mod traces_agree;
