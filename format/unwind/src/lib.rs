@@ -1,5 +1,5 @@
-//! Unwinding of user stacks by call frame information; and [`image`], which reduces ELF files to
-//! what that and the names of functions need.
+//! Unwinding of user stacks by call frame information; [`image`], which reduces ELF files to what
+//! that and the names of functions need; and [`jitdump`], the files in which JITs write theirs.
 //!
 //! ```text
 //!  registers of a sample ─┐
@@ -35,6 +35,7 @@ mod expression;
 mod go;
 pub mod image;
 mod index;
+pub mod jitdump;
 mod machine;
 mod memory;
 mod recover;

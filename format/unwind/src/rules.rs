@@ -62,6 +62,19 @@ impl<B> Sections<B> {
             go: None,
         }
     }
+
+    /// The call frame information of a JIT's code, by addresses of the process. In perf's layout,
+    /// which its offsets are for, it follows the code:
+    ///
+    /// ```text
+    ///   │ code  │ │ .eh_frame │ .eh_frame_hdr │
+    ///   └ start └ start + size, rounded up to 8
+    /// ```
+    pub fn of_jit(machine: Machine, endian: Endian, start: u64, size: u64, eh_frame: B) -> Self {
+        let address = start.wrapping_add(size.wrapping_add(7) & !7);
+        let eh_frame = Some(Section { address, bytes: eh_frame });
+        Self { eh_frame, text: start, ..Self::none(machine, endian) }
+    }
 }
 
 /// The rules of a module.

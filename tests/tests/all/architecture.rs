@@ -345,11 +345,10 @@ fn unsafe_code_is_where_the_kernel_is() {
 
 /// Places where `report` and `record` take numbers out of bytes themselves: file, number of lines,
 /// and the reason. All bytes of the perf.data format are read in `format`.
-const BYTES: [(&str, usize, &str); 12] = [
+const BYTES: [(&str, usize, &str); 11] = [
     ("report/src/code/aarch64.rs", 1, "machine code"),
     ("report/src/symbols/elf/plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/elf/go.rs", 2, "the table of functions in a Go program"),
-    ("report/src/symbols/search/jit/mod.rs", 11, "jitdump, a format of its own"),
     (
         "report/src/tracepoints/special.rs",
         2,

@@ -1,15 +1,10 @@
 //! Unwinding through a JIT's code: rules from the unwinding records of its dump, and the code.
-//!
-//! ```text
-//!   │ code        │ │ .eh_frame │ .eh_frame_hdr │     where the dump's addresses have the rules: perf's layout
-//!   └ start       └ start + size, rounded up to 8
-//! ```
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use recrep_format::endian::Endian;
-use recrep_unwind::{Machine, Rules, Section, Sections};
+use recrep_unwind::{Machine, Rules, Sections};
 
 use crate::input::map::Bytes;
 use crate::symbols::elf::call_frames::{bytes_before, copied};
@@ -58,9 +53,9 @@ impl JitFrames {
                 rules: OnceLock::new(),
             });
         };
-        for (start, part) in &parsed.last_state(dump, pid).parts {
-            if let Some(code) = parsed.versions.get(part.load) {
-                add(code, *start..part.end, *start);
+        for (start, part) in parsed.last_state(dump, pid).parts() {
+            if let Some(code) = parsed.versions.get(part.load.number) {
+                add(code, start..part.end, start);
             }
         }
         if parsed.versions(dump, pid).is_some() {
@@ -73,7 +68,7 @@ impl JitFrames {
             }
         }
         all.sort_by_key(|code| code.looked_up.start);
-        Ok(Self { machine: parsed.machine, all })
+        Ok(Self { machine: parsed.header.machine, all })
     }
 
     /// Returns the number of the code that is looked up at an address.
@@ -94,13 +89,9 @@ impl JitCode {
     pub(crate) fn rules(&self, machine: Machine, endian: Endian) -> &Rules<Bytes> {
         self.rules.get_or_init(|| {
             let (start, size) = self.whole;
-            let address = start.wrapping_add(size.next_multiple_of(8));
-            let has_rules = !self.eh_frame.is_empty();
-            let eh_frame = Section { address, bytes: self.eh_frame.clone() };
-            Rules::new(Sections {
-                eh_frame: has_rules.then_some(eh_frame),
-                text: start,
-                ..Sections::none(machine, endian)
+            Rules::new(match self.eh_frame.is_empty() {
+                true => Sections::none(machine, endian),
+                false => Sections::of_jit(machine, endian, start, size, self.eh_frame.clone()),
             })
         })
     }

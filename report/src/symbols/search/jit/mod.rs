@@ -8,17 +8,7 @@
 //!   START SIZE NAME            hexadecimal; the name is the rest of the line
 //! ```
 //!
-//! `jit-PID.dump` also has the code itself, and times:
-//!
-//! ```text
-//!   header   magic "JiTD" in the writer's order, version, size, machine, pad, pid, time, flags
-//!   record   id, size, timestamp
-//!            │ 0 load: pid, tid, vma, code_addr, code_size, code_index, name\0, code
-//!            │ 1 move: pid, tid, vma, old_addr, new_addr, code_size, code_index
-//!            │ 2 lines, 3 close
-//!            │ 4 unwinding: size, size of the header, mapped size, .eh_frame, .eh_frame_hdr; of the next load
-//! ```
-//!
+//! `jit-PID.dump` also has the code itself, times, and rules for unwinding: [`recrep_unwind::jitdump`].
 //! A JIT maps a page of the file as executable, so a record of the recording has its path.
 //!
 //! # Code over older code
@@ -34,8 +24,6 @@
 //!        │ 1  load a  [====]             [===]    a at VERSIONS; what was not replaced is at its own address
 //!        └──────────────────────────────────────► address
 //! ```
-//!
-//! Source: `tools/perf/Documentation/jitdump-specification.txt`.
 
 pub(crate) mod frames;
 pub(crate) mod proof;
@@ -45,22 +33,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use recrep_format::endian::Endian;
 use recrep_format::feature::BundledVersion;
+use recrep_unwind::jitdump::{CodePart, JitAction, JitHeader, JitRecord, JitRecords, LoadedCode};
 use rustc_hash::FxHashSet;
 
 use crate::symbols::file::Refusal;
 use crate::symbols::file::hexadecimal;
 use crate::symbols::module::JitDump;
 use crate::symbols::names::table::{SymbolId, SymbolTable, TableBuilder};
-
-const MAGIC: u32 = 0x4a69_5444;
-const LOAD: u32 = 0;
-const MOVE: u32 = 1;
-const UNWINDING: u32 = 4;
-
-/// Flag of the header: the times are those of the processor's counter, not of `CLOCK_MONOTONIC`.
-const ARCH_TIMESTAMP: u64 = 1;
 
 /// Note on a dump whose times do not count although code was replaced.
 pub(crate) const UNTIMED: &str = "the JIT replaced code while the program ran, and the recording's \
@@ -70,26 +50,18 @@ pub(crate) const UNTIMED: &str = "the JIT replaced code while the program ran, a
 /// First of the addresses by which versions of code are looked up: no process has code there.
 const VERSIONS: u64 = 1 << 63;
 
-/// Code that is loaded at a time. Ranges do not overlap.
-#[derive(Clone, Default)]
-struct Code<'b> {
-    /// Parts of code by start address.
-    parts: BTreeMap<u64, CodePart<'b>>,
-}
+/// Code that is loaded at a time.
+type Code<'b> = LoadedCode<NamedLoad<'b>>;
 
-/// What later code left of a piece of code.
+/// Name of code, and its number: of its line or version.
 #[derive(Clone, Copy)]
-struct CodePart<'b> {
-    end: u64,
+struct NamedLoad<'b> {
     name: &'b [u8],
-    /// First address of the whole code.
-    whole: u64,
-    /// Number of the code: of its line or version.
-    load: usize,
+    number: usize,
 }
 
 /// Code that was at an address from a time on, until other code came there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) time: u64,
     pub(crate) pid: i32,
@@ -134,23 +106,18 @@ pub(crate) struct Dump<'b> {
     code: BTreeMap<i32, Code<'b>>,
     /// All code in the order of the records.
     versions: Vec<DumpedCode<'b>>,
-    /// Machine whose code it has (`e_machine` of ELF).
-    machine: u16,
-    /// Process that wrote the file, in its own pid namespace.
-    pid: i32,
-    /// `true` if the times are those of `CLOCK_MONOTONIC`.
-    is_monotonic: bool,
+    header: JitHeader,
 }
 
 /// Builds a symbol table from the text of a map.
 pub(crate) fn of_map(text: &[u8]) -> SymbolTable {
     let mut code = Code::default();
     let lines = text.split(|&byte| byte == b'\n').filter_map(code_in_line);
-    for (load, (start, end, name)) in lines.enumerate() {
-        code.load(start, end, name, load);
+    for (number, (start, end, name)) in lines.enumerate() {
+        load(&mut code, start..end, NamedLoad { name, number });
     }
     let mut table = TableBuilder::new(false);
-    code.add_to(&mut table);
+    add_code(&code, &mut table);
     table.finish()
 }
 
@@ -162,104 +129,59 @@ fn code_in_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty() && !name.contains(&0)).then(|| (start, start.saturating_add(size), name))
 }
 
-/// Size of id, size and timestamp of a record.
-const HEAD: usize = 16;
-
-/// Splits off the next record; `None` at the end of the file or if the record is incomplete.
-fn split_record(endian: Endian, records: &[u8]) -> Option<(&[u8], &[u8])> {
-    let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
-    records.split_at_checked(size)
-}
-
 impl<'b> Dump<'b> {
     /// Parses a jitdump. A truncated file counts up to its last whole record.
     pub(crate) fn parse(bytes: &'b [u8]) -> Result<Self, Refusal> {
-        let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
-        let endian =
-            [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
-        let endian = endian.ok_or_else(|| {
+        if bytes.is_empty() {
+            return Err(Refusal::Malformed("it is empty".into()));
+        }
+        let header = JitHeader::parse(bytes).ok_or_else(|| {
             Refusal::Malformed("it does not begin with a jitdump's magic number".into())
         })?;
-        let size = endian.u32_at(bytes, 8).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-        let mut records = bytes.get(size.max(16)..).unwrap_or_default();
-        let flags = endian.u64_at(bytes, 32).unwrap_or(0);
-        let mut dump = Self {
-            code: BTreeMap::new(),
-            versions: Vec::new(),
-            machine: endian.u32_at(bytes, 12).and_then(|at| u16::try_from(at).ok()).unwrap_or(0),
-            pid: endian.u32_at(bytes, 20).unwrap_or(0).cast_signed(),
-            is_monotonic: flags & ARCH_TIMESTAMP == 0,
-        };
+        let mut dump = Self { code: BTreeMap::new(), versions: Vec::new(), header };
+        let records = bytes.get(header.size..).unwrap_or_default();
         let (mut next, mut eh_frame) = (VERSIONS, 0..0);
-        while let Some((record, rest)) = split_record(endian, records) {
-            let at = bytes.len() - records.len();
-            records = rest;
-            if dump.apply_record(endian, at, record, &mut next, &mut eh_frame).is_none() {
-                break;
+        for JitRecord { time, action } in JitRecords::new(header.endian, records, header.size) {
+            match action {
+                JitAction::Load { pid, start, size, name, code } => {
+                    let eh_frame = std::mem::replace(&mut eh_frame, 0..0);
+                    let version = Version { time, pid, start, ..Version::default() };
+                    dump.add(DumpedCode { version, name, code, eh_frame }, size, &mut next);
+                }
+                JitAction::Move { pid, from, to, size } => {
+                    let Some(name) = dump.name_at(pid, from) else { continue };
+                    for (start, name) in [(from, &b""[..]), (to, name)] {
+                        let version = Version { time, pid, start, ..Version::default() };
+                        let code = DumpedCode { version, name, code: 0..0, eh_frame: 0..0 };
+                        dump.add(code, size, &mut next);
+                    }
+                }
+                JitAction::Unwinding(range) => eh_frame = range,
+                JitAction::Other => {}
             }
         }
         dump.mark_replaced();
         Ok(dump)
     }
 
-    /// Applies a record `at` this place in the file; versions begin at `next`, and the code that is
-    /// loaded next has the call frame information at `eh_frame`. Returns `None` if the record is
-    /// incomplete.
-    fn apply_record(
-        &mut self,
-        endian: Endian,
-        at: usize,
-        record: &'b [u8],
-        next: &mut u64,
-        eh_frame: &mut Range<usize>,
-    ) -> Option<()> {
-        let time = endian.u64_at(record, 8)?;
-        let kind = endian.u32_at(record, 0)?;
-        if kind == UNWINDING {
-            // After the head: size of the data, size of .eh_frame_hdr at their end, mapped size.
-            let word =
-                |place: usize| usize::try_from(endian.u64_at(record, HEAD + 8 * place)?).ok();
-            let (start, size) = (HEAD + 24, word(0)?.checked_sub(word(1)?)?);
-            let range = start..start.checked_add(size)?;
-            *eh_frame =
-                record.get(range.clone()).map_or(0..0, |_| at + range.start..at + range.end);
-            return Some(());
+    /// Returns the name of the code that begins at an address.
+    fn name_at(&self, pid: i32, start: u64) -> Option<&'b [u8]> {
+        Some(self.code.get(&pid)?.starting_at(start)?.load.name)
+    }
+
+    /// Adds code of this size, which is looked up at addresses from `next` on.
+    fn add(&mut self, code: DumpedCode<'b>, size: u64, next: &mut u64) {
+        let Version { pid, start, .. } = code.version;
+        let first = *next;
+        if let Some(end) = start.checked_add(size).filter(|end| *end > start)
+            && let Some(after) = first.checked_add(size)
+        {
+            *next = after;
+            let version = Version { end, first, ..code.version };
+            let named = NamedLoad { name: code.name, number: self.versions.len() };
+            load(self.code.entry(pid).or_default(), start..end, named);
+            self.versions.push(DumpedCode { version, ..code });
         }
-        if !matches!(kind, LOAD | MOVE) {
-            return Some(());
-        }
-        let pid = endian.u32_at(record, HEAD)?.cast_signed();
-        let code = self.code.entry(pid).or_default();
-        // After the head: pid, tid and vma.
-        let number = |place: usize| endian.u64_at(record, HEAD + 16 + 8 * place);
-        let (first, second) = (number(0)?, number(1)?);
-        let (mut dumped, mut frames) = (0..0, 0..0);
-        let (size, changes) = if kind == LOAD {
-            let name = record.get(HEAD + 16 + 24..)?;
-            let end = memchr::memchr(0, name)?;
-            let start = HEAD + 16 + 24 + end + 1;
-            let length = usize::try_from(second).ok().filter(|size| *size <= record.len() - start);
-            dumped = length.map_or(0..0, |length| at + start..at + start + length);
-            frames = std::mem::replace(eh_frame, 0..0);
-            (second, vec![(first, name.get(..end)?)])
-        } else {
-            let moved = code.parts.get(&first).map(|part| part.name);
-            let size = number(2)?;
-            (size, moved.map_or(Vec::new(), |name| vec![(first, &b""[..]), (second, name)]))
-        };
-        for (start, name) in changes {
-            let first = *next;
-            if let Some(end) = start.checked_add(size).filter(|end| *end > start)
-                && let Some(after) = first.checked_add(size)
-            {
-                *next = after;
-                let version = Version { time, pid, start, end, first, is_replaced: false };
-                code.load(start, end, name, self.versions.len());
-                let (code, eh_frame) = (dumped.clone(), frames.clone());
-                self.versions.push(DumpedCode { version, name, code, eh_frame });
-            }
-        }
-        Some(())
     }
 
     /// Marks the versions that share addresses with others of the same process.
@@ -316,30 +238,30 @@ impl<'b> Dump<'b> {
     pub(crate) fn versions(&self, dump: &JitDump, pid: i32) -> Option<Vec<Version>> {
         let all = self.versions.iter().map(|code| code.version);
         let all = all.map(|version| Version { pid: self.pid_of(&version, pid), ..version });
-        (dump.is_timed && self.is_monotonic).then(|| all.collect())
+        (dump.is_timed && self.header.is_monotonic()).then(|| all.collect())
     }
 
     /// Returns the process of a version, in the recorder's pid namespace. A child may write to the
     /// dump of its parent.
     fn pid_of(&self, version: &Version, pid: i32) -> i32 {
-        if self.pid == pid { version.pid } else { pid }
+        if self.header.pid == pid { version.pid } else { pid }
     }
 
     /// Adds the code of process `pid` as it is at the end, or of all processes that wrote to the
     /// dump if its times do not count.
     pub(crate) fn add_to(&self, table: &mut TableBuilder, dump: &JitDump, pid: i32) {
-        self.last_state(dump, pid).add_to(table);
+        add_code(&self.last_state(dump, pid), table);
     }
 
     /// Returns the code that [`Dump::add_to`] adds.
     fn last_state(&self, dump: &JitDump, pid: i32) -> Cow<'_, Code<'b>> {
-        let is_timed = dump.is_timed && self.is_monotonic && self.pid == pid;
+        let is_timed = dump.is_timed && self.header.is_monotonic() && self.header.pid == pid;
         if let Some(own) = self.code.get(&pid).filter(|_| is_timed) {
             return Cow::Borrowed(own);
         }
         let mut all = Code::default();
-        for (load, DumpedCode { version, name, .. }) in self.versions.iter().enumerate() {
-            all.load(version.start, version.end, name, load);
+        for (number, DumpedCode { version, name, .. }) in self.versions.iter().enumerate() {
+            load(&mut all, version.start..version.end, NamedLoad { name, number });
         }
         Cow::Owned(all)
     }
@@ -360,52 +282,30 @@ impl<'b> Dump<'b> {
     }
 }
 
-impl<'b> Code<'b> {
-    /// Adds code, which replaces what it overlaps. Code without a name only replaces.
-    fn load(&mut self, start: u64, end: u64, name: &'b [u8], load: usize) {
-        // What begins where older code began is that code, made again.
-        if self.parts.get(&start).is_some_and(|part| part.whole == start) {
-            self.parts.remove(&start);
-        }
-        self.cut(start, end);
-        if start < end && !name.is_empty() {
-            self.parts.insert(start, CodePart { end, name, whole: start, load });
+/// Loads code. Code without a name only replaces what it overlaps.
+fn load<'b>(code: &mut Code<'b>, addresses: Range<u64>, named: NamedLoad<'b>) {
+    match named.name {
+        [] => code.remove(addresses),
+        _ => code.load(addresses, named),
+    }
+}
+
+/// Adds a symbol for each piece of code. One with other code within it is one symbol, which goes on
+/// after that.
+fn add_code(code: &Code<'_>, table: &mut TableBuilder) {
+    // The end of the last part of each code that still has its beginning.
+    let mut ends: BTreeMap<usize, u64> = BTreeMap::new();
+    for (_, CodePart { end, whole, load }) in code.parts() {
+        if code.starting_at(*whole).is_some_and(|first| first.load.number == load.number) {
+            let last = ends.entry(load.number).or_default();
+            *last = (*end).max(*last);
         }
     }
-
-    /// Removes the code in a range; what is before and after it stays.
-    fn cut(&mut self, start: u64, end: u64) {
-        while let Some((&other, &part)) =
-            self.parts.range(..end).next_back().filter(|(_, part)| part.end > start)
-        {
-            self.parts.remove(&other);
-            if part.end > end {
-                self.parts.insert(end, part);
-            }
-            if other < start {
-                self.parts.insert(other, CodePart { end: start, ..part });
-                break;
-            }
-        }
-    }
-
-    /// Adds a symbol for each piece of code. One with other code within it is one symbol, which
-    /// goes on after that.
-    fn add_to(&self, table: &mut TableBuilder) {
-        // The end of the last part of each code that still has its beginning.
-        let mut ends: BTreeMap<usize, u64> = BTreeMap::new();
-        for part in self.parts.values() {
-            if self.parts.get(&part.whole).is_some_and(|first| first.load == part.load) {
-                let end = ends.entry(part.load).or_default();
-                *end = part.end.max(*end);
-            }
-        }
-        for (&start, part) in &self.parts {
-            match ends.get(&part.load) {
-                Some(end) if start == part.whole => table.add(part.name, start, *end),
-                Some(_) => {}
-                None => table.add(part.name, start, part.end),
-            }
+    for (start, CodePart { end, whole, load }) in code.parts() {
+        match ends.get(&load.number) {
+            Some(end) if start == *whole => table.add(load.name, start, *end),
+            Some(_) => {}
+            None => table.add(load.name, start, *end),
         }
     }
 }

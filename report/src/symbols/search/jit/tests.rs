@@ -2,6 +2,10 @@
 
 use super::*;
 
+const MAGIC: u32 = 0x4a69_5444;
+const LOAD: u32 = 0;
+const MOVE: u32 = 1;
+
 #[test]
 fn the_last_line_for_a_start_counts() {
     let table =
