@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
 use rustc_hash::FxHashMap;
@@ -87,6 +88,18 @@ impl CodeCache {
             copied += length;
         }
         copied
+    }
+
+    /// Returns whether a process has this code at an address now; `None` if it has ended.
+    pub(super) fn has_now(&mut self, pid: u32, address: u64, code: &[u8]) -> Option<bool> {
+        let memory = memory_of(&mut self.memory, pid)?;
+        let mut now = vec![0; code.len()];
+        match memory.read_exact_at(&mut now, address) {
+            Ok(()) => Some(now == code),
+            // The memory of a process that has ended is empty.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
+            Err(_) => Some(false),
+        }
     }
 
     /// Returns the piece of code at an address, which is read if it is not known.

@@ -20,6 +20,7 @@
 mod calls;
 mod chains;
 mod code;
+mod jit_dumps;
 mod modules;
 mod rewrite;
 mod space;
@@ -29,9 +30,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use recrep_format::abi::AttrFlags;
 use recrep_format::attr::AttrEntry;
 use recrep_format::layout::SampleLayout;
 use rustc_hash::FxHashMap;
+use rustix::time::ClockId;
 
 use crate::plan::unwinding::is_unwound;
 pub(crate) use chains::Chains;
@@ -46,6 +49,8 @@ pub struct Unwinding {
     pub(crate) spaces: Spaces,
     modules: SharedModules,
     events: FxHashMap<u64, UnwoundEvent>,
+    /// `true` if times are those of `CLOCK_MONOTONIC`, as in jitdumps.
+    is_monotonic: bool,
     /// Number of rounds that are over.
     rounds: AtomicU64,
 }
@@ -73,7 +78,10 @@ impl Unwinding {
     /// of frames that was asked for.
     pub(crate) fn of(entries: &[AttrEntry], max_stack: Option<u16>) -> Option<Arc<Self>> {
         let mut events = FxHashMap::default();
+        let mut is_monotonic = false;
         for entry in entries.iter().filter(|entry| is_unwound(&entry.attr)) {
+            let has_clock = entry.attr.flags.contains(AttrFlags::USE_CLOCKID);
+            is_monotonic |= has_clock && entry.attr.clockid == ClockId::Monotonic as i32;
             for id in &entry.ids {
                 let (layout, attr) = (SampleLayout::of(&entry.attr), &entry.attr);
                 // The kernel's own chains may be limited to fewer.
@@ -86,7 +94,7 @@ impl Unwinding {
             }
         }
         let any = !events.is_empty();
-        any.then(|| Arc::new(Self { events, ..Self::default() }))
+        any.then(|| Arc::new(Self { events, is_monotonic, ..Self::default() }))
     }
 
     /// Returns the number of rounds that are over.

@@ -15,6 +15,7 @@ use recrep_unwind::{GoRuntime, Machine, Rules, Section, Sections};
 use rustc_hash::FxHashMap;
 
 use crate::output::build_ids::{FileId, FileIdentity, MappedFile, vdso};
+use crate::output::keep::{is_dump, is_memory};
 
 /// Name of the vDSO.
 const VDSO: &[u8] = b"[vdso]";
@@ -39,7 +40,7 @@ impl Eq for Source {}
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) path: Vec<u8>,
-    identity: FileIdentity,
+    pub(super) identity: FileIdentity,
 }
 
 impl Source {
@@ -57,6 +58,16 @@ impl Source {
     pub(super) fn is_memory(&self) -> bool {
         let is_file = self.key.path.starts_with(b"/") && !self.key.path.starts_with(b"//");
         !is_file && !self.is_vdso()
+    }
+
+    /// Returns whether its code may be a JIT's: some map memory twice, for writing and for running.
+    pub(super) fn may_be_of_jit(&self) -> bool {
+        is_memory(&self.key.path) || self.is_memory() || self.key.path.starts_with(b"/memfd:")
+    }
+
+    /// Returns whether it is the file to which a JIT writes its code.
+    pub(super) fn is_jit_dump(&self) -> bool {
+        is_dump(&self.key.path)
     }
 
     pub(super) fn is_vdso(&self) -> bool {

@@ -15,7 +15,8 @@ use recrep_unwind::{
 use super::calls::CallCache;
 use super::chains::{Chains, MOST_FRAMES};
 use super::code::CodeCache;
-use super::modules::{self, Mapping, Module, SharedModules};
+use super::jit_dumps::{self, JitDumps, Moment};
+use super::modules::{self, Mapping, Module};
 use super::space::Space;
 use super::spaces::SpaceCache;
 use super::{Unwinding, UnwoundEvent};
@@ -67,6 +68,7 @@ impl Rewriter {
     /// Rewrites records, of which the newest sample is of this time.
     pub(crate) fn rewrite(&mut self, records: &[u8], newest: u64) -> &[u8] {
         self.shared.spaces.apply(newest);
+        self.cache.jit_dumps.begin_batch();
         self.out.clear();
         let shared = Arc::clone(&self.shared);
         let mut frames = Frames::new(records, 0, Endian::NATIVE);
@@ -163,9 +165,8 @@ impl Rewriter {
             0 => MOST_FRAMES,
             asked => usize::from(asked).saturating_sub(kernel.saturating_sub(1)).max(1),
         };
-        let modules = &shared.modules;
         let mut code =
-            ProcessCode { space: &space, time, pid, machine, modules, cache: &mut self.cache };
+            ProcessCode { space: &space, time, pid, machine, shared, cache: &mut self.cache };
         match self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames) {
             End::Cut(Cause::Unreadable(_)) => Outcome::Unknown,
             // During an exec nothing is mapped yet, and the kernel sees no user stack.
@@ -196,11 +197,10 @@ impl Rewriter {
         let memory = Memory { start, bytes: stack, endian, links: &[] };
         let is_limited = max_stack > 0;
         let most = if is_limited { usize::from(max_stack) } else { MOST_FRAMES };
-        let modules = &shared.modules;
-        let mut code =
-            ProcessCode { space: &space, time, pid, machine, modules, cache: &mut self.cache };
+        let (shared, cache) = (&*shared, &mut self.cache);
+        let mut code = ProcessCode { space: &space, time, pid, machine, shared, cache };
         let end = self.unwinder.walk(&mut code, &registers, &memory, most, &mut self.frames);
-        let is_whole = self.put_frames(end, is_limited, stack.len() as u64, &shared);
+        let is_whole = self.put_frames(end, is_limited, stack.len() as u64, shared);
         (self.chain.clone(), is_whole)
     }
 
@@ -234,7 +234,9 @@ impl Rewriter {
             }
             End::Cut(Cause::Copy) => chains.add_cut(copy),
             End::Cut(Cause::NoRules(module)) => {
-                chains.add_without_rules(shared.modules.name(module), 1);
+                let is_jit = module >= jit_dumps::FIRST;
+                let name = if is_jit { "jit".to_owned() } else { shared.modules.name(module) };
+                chains.add_without_rules(name, 1);
             }
             End::Cut(_) => chains.lost += 1,
         }
@@ -280,6 +282,7 @@ struct Cache {
     modules: Vec<ModuleLookup>,
     code: CodeCache,
     calls: CallCache,
+    jit_dumps: JitDumps,
 }
 
 #[derive(Clone, Default)]
@@ -297,7 +300,7 @@ struct ProcessCode<'a> {
     time: u64,
     pid: u32,
     machine: Machine,
-    modules: &'a SharedModules,
+    shared: &'a Unwinding,
     cache: &'a mut Cache,
 }
 
@@ -313,7 +316,7 @@ impl ProcessCode<'_> {
             ModuleLookup::Module(_) => {}
             ModuleLookup::Unreadable(pid) if *pid == self.pid => return None,
             _ => {
-                let module = self.modules.module(number, self.pid, mapping);
+                let module = self.shared.modules.module(number, self.pid, mapping);
                 *found = module.map_or(ModuleLookup::Unreadable(self.pid), ModuleLookup::Module);
             }
         }
@@ -324,23 +327,48 @@ impl ProcessCode<'_> {
     }
 }
 
+impl ProcessCode<'_> {
+    /// Returns the module of a JIT's code at an address, if it has rules: by the mapped page of the
+    /// process's dump, and what is mapped at the address.
+    fn jit_code(&mut self, page: &Mapping, mapping: &Mapping, address: u64) -> Option<u32> {
+        mapping.source.may_be_of_jit().then_some(())?;
+        let Self { time, pid, machine, shared, cache, .. } = self;
+        let at = Moment {
+            pid: *pid,
+            machine: *machine,
+            version: cache.code.version(*pid, *time),
+            time: shared.is_monotonic.then_some(*time),
+        };
+        cache.jit_dumps.find(page, address, at, &mut cache.code)
+    }
+}
+
 impl Code for ProcessCode<'_> {
     type Bytes = Vec<u8>;
 
     fn place(&mut self, address: u64) -> Option<Place> {
-        let mapping = self.space.find(address, self.time)?;
+        let space = self.space;
+        let mapping = space.find(address, self.time)?;
+        if let Some(module) =
+            space.jit_dump().and_then(|page| self.jit_code(page, mapping, address))
+        {
+            return Some(Place { module, address });
+        }
         if mapping.source.is_memory() {
             let number = modules::memory(self.machine);
             self.module(number, mapping);
             return Some(Place { module: number, address });
         }
-        let number = self.modules.number(&mapping.source);
+        let number = self.shared.modules.number(&mapping.source);
         let offset = address.wrapping_sub(mapping.range.start).wrapping_add(mapping.pgoff);
         let linked = self.module(number, mapping).map_or(offset, |module| module.linked(offset));
         Some(Place { module: number, address: linked })
     }
 
     fn rules(&mut self, module: u32) -> Result<&Rules<Vec<u8>>, Unreadable> {
+        if module >= jit_dumps::FIRST {
+            return self.cache.jit_dumps.rules(module).ok_or(Unreadable);
+        }
         match self.cache.modules.get(module as usize) {
             Some(ModuleLookup::Module(module)) => Ok(&module.rules),
             _ => Err(Unreadable),

@@ -22,6 +22,8 @@ pub(super) struct Space {
     now: Vec<(Range<u64>, usize)>,
     /// The trampoline of probes of returns, if the kernel has mapped it.
     trampoline: Range<u64>,
+    /// The mapped page of the file to which a JIT writes its code.
+    jit_dump: Option<Mapping>,
     /// The space before the last exec.
     before: Option<Arc<Self>>,
 }
@@ -64,6 +66,9 @@ impl Space {
         if mapping.source.key.path == TRAMPOLINE {
             self.trampoline = mapping.range.clone();
         }
+        if mapping.source.is_jit_dump() {
+            self.jit_dump = Some(mapping.clone());
+        }
         let is_newest = self.mappings.last().is_none_or(|(last, _)| *last <= time);
         if is_newest {
             if self.is_there(&mapping) {
@@ -87,6 +92,11 @@ impl Space {
     /// Returns the addresses of the trampoline of probes of returns.
     pub(super) fn trampoline(&self) -> Range<u64> {
         self.trampoline.clone()
+    }
+
+    /// Returns the mapped page of the file to which a JIT writes its code.
+    pub(super) fn jit_dump(&self) -> Option<&Mapping> {
+        self.jit_dump.as_ref()
     }
 
     /// Returns what was mapped at an address at this time.

@@ -11,6 +11,7 @@ mod damage;
 mod functions;
 mod hot_shares;
 mod inferred;
+mod jit_dumps;
 mod known_chains;
 mod lost;
 mod off_cpu;
