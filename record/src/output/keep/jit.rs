@@ -45,17 +45,31 @@ enum Process {
     Reused,
 }
 
-/// Directory of a living process's lists.
-#[derive(Debug)]
+/// Lists of a living process.
+#[derive(Debug, Default)]
 struct Lists {
+    /// Place of its map; `None` if it had ended before that could be found.
+    map: Option<MapPlace>,
+    dump: Option<MappedDump>,
+}
+
+/// Place of a process's map.
+#[derive(Debug)]
+struct MapPlace {
     /// `/tmp` as the process sees it.
     directory: OwnedFd,
     /// Name of the map, after the pid in the process's own namespace.
-    map: String,
+    name: String,
     started: SystemTime,
     users: Vec<u32>,
-    /// The dump, if the process mapped one that may be gone later.
-    dump: Option<File>,
+}
+
+/// The dump that a process mapped.
+#[derive(Debug)]
+struct MappedDump {
+    file: File,
+    /// `true` if nothing but this open file leads to it later.
+    vanishes: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +85,8 @@ impl JitLists {
         let has_room = self.processes.len() < MAX_OPEN;
         match self.processes.get_mut(&pid) {
             None if has_room => {
-                if let Some(lists) = Lists::of(pid) {
+                if let Some(map) = MapPlace::of(pid) {
+                    let lists = Lists { map: Some(map), dump: None };
                     self.processes.insert(pid, Process::Living(lists));
                 }
             }
@@ -83,31 +98,42 @@ impl JitLists {
         }
     }
 
-    /// Takes the dump that a process mapped.
-    pub(super) fn add_dump(&mut self, pid: u32, dump: File) {
+    /// Takes the dump that a process mapped. `vanishes`: nothing else leads to it later.
+    pub(super) fn add_dump(&mut self, pid: u32, file: File, vanishes: bool) {
         self.open(pid);
+        if self.processes.len() < MAX_OPEN {
+            // The process may have ended already.
+            self.processes.entry(pid).or_insert_with(|| Process::Living(Lists::default()));
+        }
         if let Some(Process::Living(lists)) = self.processes.get_mut(&pid) {
-            lists.dump = Some(dump);
+            lists.dump = Some(MappedDump { file, vanishes });
         }
     }
 
-    /// Copies the lists of a process that has ended.
-    pub(super) fn end(&mut self, pid: u32, store: &Store) {
+    /// Copies the lists of a process that has ended; of dumps that may stay where they are, those
+    /// of at most `largest` bytes.
+    pub(super) fn end(&mut self, pid: u32, store: &Store, largest: u64) {
         if let Some(process) = self.processes.get_mut(&pid)
             && let Process::Living(lists) = process
         {
-            let copies = lists.copy(store, true);
+            let copies = lists.copy(store, true, largest);
             *process = Process::Ended(copies);
         }
     }
 
     /// Stores the lists for the file of a recording whose samples are from `first` to `last`. Lists
-    /// of processes that have ended are in no later file.
-    pub(super) fn store(&mut self, first: u64, last: u64, store: &Store) -> KeptLists {
+    /// of processes that have ended are in no later file. `largest`: as for [`JitLists::end`].
+    pub(super) fn store(
+        &mut self,
+        first: u64,
+        last: u64,
+        store: &Store,
+        largest: u64,
+    ) -> KeptLists {
         let mut kept = KeptLists::default();
         for (pid, process) in &mut self.processes {
             let copies = match process {
-                Process::Living(lists) => lists.copy(store, false),
+                Process::Living(lists) => lists.copy(store, false, largest),
                 Process::Ended(copies) => std::mem::take(copies),
                 Process::Reused => Vec::new(),
             };
@@ -146,7 +172,29 @@ impl Drop for JitLists {
     }
 }
 
+impl MappedDump {
+    fn size(&self) -> u64 {
+        self.file.metadata().map_or(u64::MAX, |metadata| metadata.len())
+    }
+}
+
 impl Lists {
+    /// Copies what there is. Of a process that goes on, the last line may be incomplete.
+    fn copy(&self, store: &Store, has_ended: bool, largest: u64) -> Vec<(&'static str, PathBuf)> {
+        let map = self.map.as_ref().and_then(MapPlace::read).map(|mut map| {
+            if !has_ended {
+                map.truncate(map.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
+            }
+            map
+        });
+        let map = map.filter(|map| !map.is_empty()).and_then(|map| store.add_list(&map).ok());
+        let dump = self.dump.as_ref().filter(|dump| dump.vanishes || dump.size() <= largest);
+        let dump = dump.and_then(|dump| store.add_dump(&dump.file).ok());
+        map.map(|map| ("map", map)).into_iter().chain(dump.map(|dump| ("dump", dump))).collect()
+    }
+}
+
+impl MapPlace {
     fn of(pid: u32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
@@ -160,35 +208,16 @@ impl Lists {
         let open = |path: &str| rustix::fs::open(path, flags, Mode::empty()).ok();
         let own = open(&format!("/proc/{pid}/root/tmp"));
         let directory = own.or_else(|| if is_elsewhere(pid) { None } else { open("/tmp") })?;
-        Some(Self {
-            directory,
-            map: format!("perf-{inner}.map"),
-            started: started(pid)?,
-            users,
-            dump: None,
-        })
-    }
-
-    /// Copies what there is. Of a process that goes on, the last line may be incomplete.
-    fn copy(&self, store: &Store, has_ended: bool) -> Vec<(&'static str, PathBuf)> {
-        let map = self.read_map().map(|mut map| {
-            if !has_ended {
-                map.truncate(map.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
-            }
-            map
-        });
-        let map = map.filter(|map| !map.is_empty()).and_then(|map| store.add_list(&map).ok());
-        let dump = self.dump.as_ref().and_then(|dump| store.add_dump(dump).ok());
-        map.map(|map| ("map", map)).into_iter().chain(dump.map(|dump| ("dump", dump))).collect()
+        Some(Self { directory, name: format!("perf-{inner}.map"), started: started(pid)?, users })
     }
 
     /// Reads the map if it is the process's own.
-    fn read_map(&self) -> Option<Vec<u8>> {
+    fn read(&self) -> Option<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Through its entry, so that nothing but a regular file is ever opened.
         let place = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place =
-            File::from(rustix::fs::openat(&self.directory, &self.map, place, Mode::empty()).ok()?);
+            File::from(rustix::fs::openat(&self.directory, &self.name, place, Mode::empty()).ok()?);
         let found = place.metadata().ok()?;
         let is_own = self.users.contains(&found.uid()) || found.uid() == 0;
         if !found.is_file()
@@ -280,13 +309,14 @@ mod tests {
         let Some(Process::Living(of_process)) = lists.processes.get_mut(&pid) else {
             panic!("{pid} is not open")
         };
-        of_process.directory = rustix::fs::open(&tmp, flags, Mode::empty()).unwrap();
+        let place = of_process.map.as_mut().unwrap();
+        place.directory = rustix::fs::open(&tmp, flags, Mode::empty()).unwrap();
         fs::write(tmp.join(name), "1000 10 f\n2000 10 incompl").unwrap();
         File::options().write(true).open(tmp.join(name)).unwrap().set_modified(modified).unwrap();
         let store = Store::new(directory.path().join("kept"), 1 << 20);
-        lists.store(0x10, 0x20, &store);
-        lists.end(pid, &store);
-        lists.store(0x30, 0x40, &store);
+        lists.store(0x10, 0x20, &store, 0);
+        lists.end(pid, &store, 0);
+        lists.store(0x30, 0x40, &store, 0);
         drop(lists);
         let mut files: Vec<_> =
             fs::read_dir(store.lists()).into_iter().flatten().flatten().collect();
@@ -322,7 +352,27 @@ mod tests {
         let mut lists = JitLists::default();
         lists.processes.insert(7, Process::Ended(vec![("map", copy.clone())]));
         lists.open(7);
-        assert_eq!((lists.store(1, 2, &store).files, copy.exists()), (0, false));
+        assert_eq!((lists.store(1, 2, &store, 0).files, copy.exists()), (0, false));
+    }
+
+    #[test]
+    fn dumps_are_kept_unless_they_are_large_and_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().join("kept"), 1 << 20);
+        // No process that lives.
+        let pid = u32::MAX - 1;
+        let kept = |largest: u64, vanishes: bool| {
+            let path = directory.path().join("jit-1.dump");
+            fs::write(&path, b"JiTD").unwrap();
+            let mut lists = JitLists::default();
+            lists.add_dump(pid, File::open(&path).unwrap(), vanishes);
+            lists.end(pid, &store, largest);
+            fs::remove_file(path).unwrap();
+            lists.store(largest, 1, &store, largest).files
+        };
+        assert_eq!((kept(4, false), kept(3, false), kept(3, true)), (1, 0, 1));
+        let copy = store.lists().join(format!("4-1-{pid}.dump"));
+        assert_eq!(fs::read(copy).unwrap(), b"JiTD");
     }
 
     #[test]

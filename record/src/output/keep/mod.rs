@@ -139,23 +139,30 @@ impl Keeper {
         self.lock().jits.open(pid);
     }
 
-    /// Takes the list of code that a process with a JIT mapped, if it may be gone later.
+    /// Takes the list of code that a process with a JIT mapped.
     pub fn take_dump(&self, pid: u32, dump: File) {
         let is_deleted = dump.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
-        if is_deleted || is_elsewhere(pid) {
-            self.lock().jits.add_dump(pid, dump);
-        }
+        self.lock().jits.add_dump(pid, dump, is_deleted || is_elsewhere(pid));
+    }
+
+    /// Returns the size up to which the list of a JIT's code is copied that stays where it is: as
+    /// much as can be copied in this share of the recording's time.
+    fn largest_dump(&self) -> u64 {
+        let time = (self.start.elapsed() / SHARE).as_nanos();
+        let bytes = time * u128::from(USUAL_SPEED) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX).max(WHOLE_IF_VANISHING)
     }
 
     /// Copies the lists of a process that has ended.
     pub fn end_jit(&self, pid: u32) {
-        self.lock().jits.end(pid, &self.store);
+        let largest = self.largest_dump();
+        self.lock().jits.end(pid, &self.store, largest);
     }
 
     /// Stores the lists of JITs for a file whose samples are from `first` to `last`.
     pub fn keep_jits(&self, first: u64, last: u64) {
-        let mut state = self.lock();
-        let kept = state.jits.store(first, last, &self.store);
+        let (mut state, largest) = (self.lock(), self.largest_dump());
+        let kept = state.jits.store(first, last, &self.store, largest);
         state.done.files += kept.files;
         state.done.bytes += kept.bytes;
         state.done.failed += kept.failed;

@@ -25,7 +25,8 @@
 //!   modules` says that this is a judgement. One kept by rec, or a jitdump: the times of the
 //!   recording's first and last sample, and the pid, if the recording has no two processes with it;
 //!   rec checked the rest while it knew the process.
-//! * A jitdump: this machine, and the device and inode of the mapped page of it.
+//! * A jitdump: this machine, and the device and inode of the mapped page of it, if it was not
+//!   created after the process had ended.
 //! * BPF programs and trampolines: the records themselves.
 //! * Text that was moved to anonymous memory: the proof of the file that was mapped there before;
 //!   `rep modules` says that this is a judgement.

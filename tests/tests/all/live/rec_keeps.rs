@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use recrep_tests::needs;
 use recrep_tests::programs::{rec, rep, workload};
@@ -62,4 +63,43 @@ fn nothing_is_kept_if_nothing_is_wanted() {
     let home = tempfile::tempdir().unwrap();
     let [before, after] = before_and_after(home.path(), &["--no-keep"]);
     assert!(before != after && !home.path().join(".cache").exists(), "{after}");
+}
+
+/// Names of Go's programs, which have a build ID of their own kind.
+const GO: &str = "package main\n\
+    import \"os\"\n\
+    var sink int\n\
+    //go:noinline\n\
+    func spin(n int) { for i := 0; i < n; i++ { sink ^= i } }\n\
+    func main() { if len(os.Args) == 1 { for i := 0; i < 400; i++ { spin(1000000) } } }\n";
+
+#[test]
+fn a_go_program_that_was_built_again_keeps_its_names() {
+    if !needs::perf_events() || !needs::commands("go") {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    let build = |source: &str| {
+        fs::write(at("prog.go"), source).unwrap();
+        let mut go = Command::new("go");
+        go.args(["build", "-o"]).arg(at("prog")).arg(at("prog.go"));
+        go.env("HOME", home.path()).env("GOCACHE", at("cache"));
+        run(go.env("GO111MODULE", "off").env("CGO_ENABLED", "0")).expect(0);
+    };
+    build(GO);
+    let in_home = |command: &mut Command| {
+        command.env("HOME", home.path()).env_remove("XDG_CACHE_HOME");
+    };
+    let mut recorder = rec();
+    in_home(&mut recorder);
+    recorder.args(["-e", "cpu-clock:u", "-o"]).arg(at("go.data")).arg("--").arg(at("prog"));
+    run(&mut recorder).expect(0);
+    // The function moves, so that the old one's addresses have other names.
+    build(&GO.replace("spin", "whirl").replace("var sink", "func unused() {}\nvar sink"));
+    let mut report = rep();
+    in_home(&mut report);
+    let report = run(report.args(["--format", "csv", "-s", "symbol"]).arg(at("go.data")));
+    let rows = report.expect(0);
+    assert!(rows.text().contains("main.spin") && !rows.text().contains("whirl"), "{}", rows.text());
 }

@@ -51,6 +51,15 @@ impl JitLife {
         Ok(began.is_none().then_some(UNKNOWN_START))
     }
 
+    /// Checks that a file with a recorded inode was not created after the process had ended:
+    /// numbers of inodes are used again. Not all file systems know when a file was created.
+    pub(crate) fn check_created(&self, dump: &Metadata) -> Result<(), Refusal> {
+        match (dump.created(), self.ended.or(self.recorded_until)) {
+            (Ok(created), Some(until)) if created > until => Err(Refusal::OtherInode),
+            _ => Ok(()),
+        }
+    }
+
     fn check_owner(&self, owner: u32, living: Option<&LivingProcess>) -> Result<(), Refusal> {
         const ROOT: u32 = 0;
         let is_own = match living {
@@ -108,6 +117,18 @@ mod tests {
         assert!(matches!(checked(&map, &old, Some(after)), Err(Refusal::MapBeforeProcess)));
         let reused = JitLife { is_reused: true, ..whole };
         assert!(matches!(checked(&map, &reused, None), Err(Refusal::ReusedPid)));
+    }
+
+    #[test]
+    fn a_dump_that_was_created_after_the_process_is_another_one() {
+        let dump = tempfile::tempfile().unwrap().metadata().unwrap();
+        let Ok(created) = dump.created() else { return };
+        let of = |until| JitLife { recorded_until: Some(until), ..JitLife::default() };
+        assert!(of(created).check_created(&dump).is_ok());
+        let before = of(created - 10 * TICK);
+        assert!(matches!(before.check_created(&dump), Err(Refusal::OtherInode)));
+        let ended = JitLife { ended: Some(created), ..before };
+        assert!(ended.check_created(&dump).is_ok());
     }
 
     #[test]

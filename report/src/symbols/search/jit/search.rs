@@ -4,6 +4,7 @@
 //!   map: in the container of the living process, or at the recorded path ─► proven (jit::proof) ┐
 //!        kept by rec: by the recording's times and the pid                                       ├─► names
 //!   dump: kept by rec, in the container, or at the recorded path ─► device and inode ────────────┘
+//!   (the longest one)
 //! ```
 //!
 //! A kept map describes the time of the recording, and a map that is written on the time after it,
@@ -167,7 +168,7 @@ impl Search {
     }
 
     /// Reads the jitdump of a JIT's module if it is proven to be the recorded one; also returns
-    /// where it is.
+    /// where it is. The JIT may write to it after the recording what it had held back.
     fn read_dump(
         &self,
         module: &Module,
@@ -175,10 +176,25 @@ impl Search {
         pid: i32,
         living: Option<&LivingProcess>,
     ) -> (Source, PathBuf, Result<Bytes, Refusal>) {
-        if let Some(path) = self.kept_list(module, pid, "dump").filter(|path| path.is_file()) {
-            let found = file::open(&path).and_then(file::bytes_of);
-            return (Source::Kept, path, found);
+        let (path, found) = self.read_recorded_dump(module, dump, pid, living);
+        let kept = self.kept_list(module, pid, "dump").filter(|path| path.is_file());
+        if let Some(kept) = kept
+            && let Ok(bytes) = file::open(&kept).and_then(file::bytes_of)
+            && found.as_ref().map_or(true, |found| found.len() <= bytes.len())
+        {
+            return (Source::Kept, kept, Ok(bytes));
         }
+        (Source::JitDump, path, found)
+    }
+
+    /// Reads the jitdump where it was recorded.
+    fn read_recorded_dump(
+        &self,
+        module: &Module,
+        dump: &JitDump,
+        pid: i32,
+        living: Option<&LivingProcess>,
+    ) -> (PathBuf, Result<Bytes, Refusal>) {
         let proof =
             if self.options.trusts_paths() { Ok(()) } else { self.host.made(&module.origin) };
         let recorded = Path::new(OsStr::from_bytes(&dump.path));
@@ -196,9 +212,10 @@ impl Search {
             if !self.options.trusts_paths() {
                 // Without the time of the recording: the JIT may write to the file after it.
                 check_recorded(&file, dump.file, None)?;
+                module.life.check_created(&file.metadata()?)?;
             }
             file::bytes_of(file)
         });
-        (Source::JitDump, path, found)
+        (path, found)
     }
 }
