@@ -161,6 +161,7 @@ fn what_samples_carry(attr: &mut Attr, context: &Context<'_>, full: bool) {
     let data = asked.data || matches!(asked.callchain, Some(Callchain::Dwarf { .. }));
     for (bits, wanted) in [
         (S::ADDR | S::DATA_SRC, data),
+        (S::DATA_SRC, asked.memory_info),
         (S::PHYS_ADDR, asked.phys_data),
         (S::RAW, asked.raw && full),
         (weight(context.machine.arch), asked.weight),

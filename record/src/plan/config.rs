@@ -85,6 +85,8 @@ pub struct Sample {
     pub branches: Option<BranchSampleType>,
     /// Data addresses and sources, data mappings (`-d`).
     pub data: bool,
+    /// Data sources (`--sample-mem-info`).
+    pub memory_info: bool,
     /// Physical data addresses (`--phys-data`).
     pub phys_data: bool,
     /// Page sizes of data addresses (`--data-page-size`).

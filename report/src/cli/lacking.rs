@@ -63,6 +63,10 @@ const OF_REPORT: Lacking = &[
     ),
     (&["--samples"], "rep script lists single samples"),
     (&["--total-cycles"], "rep branches has the cycles of each edge"),
+    (
+        &["--latency", "--parallelism"],
+        "rep --wall shows where the time of threads went, of recordings with waits (rec --off-cpu)",
+    ),
     (&["--disable-order"], "rep needs no order of records here; leave it out"),
 ];
 
@@ -87,6 +91,10 @@ const OF_SCRIPT: Lacking = &[
         "it checks how perf orders records, and rep sorts them all; leave it out",
     ),
     (&["-a", "--all-cpus"], "it is for recording; leave it out"),
+    (
+        &["--merge-callchains", "--no-merge-callchains"],
+        "rep joins deferred callchains to their samples; rep dump has them apart",
+    ),
     (
         &[
             "--insn-trace",

@@ -80,7 +80,7 @@ impl Flags {
     }
 }
 
-/// Flags of perf record 6.12 that rec lacks, with the reason and an alternative.
+/// Flags of perf record that rec lacks, with the reason and an alternative.
 pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     (
         "--kcore",
@@ -104,6 +104,15 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
         "--setup-filter",
         "it pins perf's BPF filter programs; rec filters in the kernel with --filter on \
          tracepoints",
+    ),
+    (
+        "--off-cpu-thresh",
+        "rec records each switch with its own time, short or long; rep --off-cpu adds them up",
+    ),
+    (
+        "--latency",
+        "record waits with --off-cpu; rep --wall then shows where the time between start and end \
+         went",
     ),
     (
         "--aio",

@@ -56,6 +56,9 @@ pub(in crate::cli) struct SampleFlags {
     /// Record the data address of each sample
     #[arg(short, long)]
     pub(in crate::cli) data: bool,
+    /// Record where the data of each sample came from, without its address
+    #[arg(long)]
+    sample_mem_info: bool,
     /// Record the physical data address of each sample
     #[arg(long)]
     pub(in crate::cli) phys_data: bool,
@@ -144,6 +147,7 @@ impl SampleFlags {
             max_stack: self.call_graph.and_then(|mode| mode.depth).or(self.max_stack),
             branches: self.branch_filter.or(any_branch),
             data: self.data,
+            memory_info: self.sample_mem_info,
             phys_data: self.phys_data,
             data_page_size: self.data_page_size,
             code_page_size: self.code_page_size,

@@ -453,6 +453,8 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ("--per-cluster", "use --per-core or --per-die, or -A and add up a cluster's CPUs"),
     ("--percore-show-thread", "-A has a line for each hardware thread, --per-core the sums"),
     ("--record-tpebs", "rec stat counts only; rec -e EVENT:p -W records latencies"),
+    ("--tpebs-mode", "rec stat counts only; rec -e EVENT:p -W records latencies"),
+    ("--no-affinity", "rec stat does not move to the CPUs that it reads; leave it out"),
     ("--smi-cost", "name the events: -e msr/aperf/,msr/smi/,cycles"),
     ("-b", "a BPF program's own counts need perf built for it; bpftool prog profile has them"),
     ("--bpf-prog", "a BPF program's own counts need perf built for it; see bpftool prog profile"),

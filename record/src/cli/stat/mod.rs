@@ -99,15 +99,15 @@ mod tests {
 
     const TABLE: &str = include_str!("../../../docs/options.md");
 
-    /// The long names of perf stat 6.12, in the order of its help, and what others have.
+    /// The long names of perf stat 7.0, in the order of its help, and what others have.
     const PERF: &str = "all-cpus no-aggr big-num cpu delay detailed event cgroup interval-print \
                         no-inherit json-output metrics null output pid repeat sync tid transaction \
                         verbose field-separator all-kernel all-user append control cputype filter \
                         for-each-cgroup hybrid-merge interval-clear interval-count iostat log-fd \
                         metric-no-group metric-no-merge metric-no-threshold metric-only \
-                        no-csv-summary no-merge per-cache per-cluster per-core per-die per-node \
+                        no-affinity no-csv-summary no-merge per-cache per-cluster per-core per-die per-node \
                         per-socket per-thread percore-show-thread post pre quiet record-tpebs scale \
-                        smi-cost summary table td-level timeout topdown group bpf-prog \
+                        smi-cost summary table td-level timeout topdown tpebs-mode group bpf-prog \
                         bpf-counters bpf-attr-map";
 
     #[test]

@@ -1,5 +1,5 @@
 //! The tables of options, sort keys and fields (`docs/options.md`, and `docs/script-options.md` of
-//! the subcommands) are right: each that perf 6.12 has has a row; those marked *same* or
+//! the subcommands) are right: each that perf 7.0 has has a row; those marked *same* or
 //! *different* are accepted, and the others are refused by name.
 
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ const TABLES: [&str; 2] = [
     include_str!("../../../../report/docs/script-options.md"),
 ];
 
-/// The long names of perf report 6.12 (`tools/perf/builtin-report.c`).
+/// The long names of perf report 7.0 (`tools/perf/builtin-report.c`).
 const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux \
                        kallsyms force modules show-nr-samples threads pretty tui gtk stdio header \
                        header-only sort fields show-cpu-utilization showcpuutilization parent \
@@ -24,7 +24,8 @@ const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmli
                        branch-history objdump addr2line demangle demangle-kernel mem-mode samples \
                        percent-limit percentage itrace full-source-path show-ref-call-graph \
                        stitch-lbr socket-filter raw-trace hierarchy stdio-color time inline \
-                       percent-type ns time-quantum total-cycles disable-order skip-empty";
+                       percent-type ns time-quantum total-cycles disable-order skip-empty \
+                       latency parallelism";
 
 /// The keys of `-s` and `-F` (`tools/perf/util/sort.c`).
 const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_weight weight \
@@ -37,7 +38,7 @@ const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_
                     overhead_us overhead_guest_sys overhead_guest_us overhead_children sample \
                     period weight1 weight2 weight3";
 
-/// The long names of perf script 6.12 (`tools/perf/builtin-script.c`, `util/evswitch.h`).
+/// The long names of perf script 7.0 (`tools/perf/builtin-script.c`, `util/evswitch.h`).
 const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency list list-dlfilters \
                       script gen-script dlfilter dlarg input debug-mode header header-only vmlinux \
                       kallsyms hide-call-graph symfs fields all-cpus dsos symbols addr-range \
@@ -48,7 +49,7 @@ const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency lis
                       show-text-poke-events per-event-dump force max-blocks ns itrace \
                       full-source-path demangle demangle-kernel addr2line time inline guestmount \
                       guestvmlinux guestkallsyms guestmodules guest-code stitch-lbr switch-on \
-                      switch-off show-on-off-events";
+                      switch-off show-on-off-events merge-callchains";
 
 /// The fields of perf script, from its usage text.
 const FIELDS: &str = "comm tid pid time cpu event trace ip sym dso dsoff addr symoff srcline \
@@ -63,13 +64,13 @@ const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samp
 const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph \
                    display coalesce force stitch-lbr double-cl verbose";
 
-/// The long names of perf annotate 6.12 (`builtin-annotate.c`).
+/// The long names of perf annotate 7.0 (`builtin-annotate.c`).
 const ANNOTATE: &str = "input dsos symbol force verbose quiet dump-raw-trace gtk tui stdio stdio2 \
                         ignore-vmlinux vmlinux modules print-line full-paths skip-missing group \
                         cpu symfs source asm-raw disassembler-style prefix prefix-strip objdump \
                         addr2line demangle demangle-kernel show-total-period show-nr-samples \
                         stdio-color percent-type percent-limit itrace data-type type-stat \
-                        insn-stat skip-empty";
+                        insn-stat skip-empty code-with-type";
 
 /// What a row says of one of its names.
 struct Row {
