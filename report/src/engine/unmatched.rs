@@ -72,7 +72,39 @@ impl RecordedSamples<'_> {
             }
         }
         filter.missing = missing;
+        match by {
+            FilterBy::Function if !filter.missing.is_empty() => {
+                filter.callers = self.callers(&filter.missing)?;
+            }
+            // The kernel names the file that a link leads to.
+            FilterBy::Module => {
+                for name in &filter.missing {
+                    if self.any_passes(FilterValues::alone(FilterBy::Comm, name, filters))? {
+                        filter.programs.push(name.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
         Ok(())
+    }
+
+    /// Returns those of the functions that are callers, with the numbers of samples below them.
+    fn callers(self, functions: &[String]) -> Result<Vec<(String, u64)>, KeyError> {
+        let columns = Column::list("symbol", self.counted_mode())?;
+        let chains = ChainOptions { children: true, ..ChainOptions::default() };
+        let query = Query { columns, chains, ..self.query(Filters::default()) };
+        let profile = self.profile(&query)?;
+        let mut found = Vec::new();
+        for row in table::tables(&profile, &query).iter().flat_map(EventTable::rows) {
+            let name = value(FilterBy::Function, row);
+            if let Some((count, _)) = row.children()
+                && functions.contains(&name)
+            {
+                found.push((name, count.samples));
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the values that samples have of a sort key, as the option takes them, with the

@@ -33,6 +33,10 @@ pub(crate) struct FilterValues {
     pub(crate) missing: Vec<String>,
     /// Values of samples, and how many samples have each. Known where a value is missing.
     pub(crate) found: Vec<(String, u64)>,
+    /// Missing functions that are callers, and how many samples have each in their callchain.
+    pub(crate) callers: Vec<(String, u64)>,
+    /// Missing modules by whose name programs were executed.
+    pub(crate) programs: Vec<String>,
 }
 
 /// Most values that a message lists.
@@ -82,6 +86,12 @@ impl FilterBy {
 }
 
 impl FilterValues {
+    /// A filter of which nothing is known yet.
+    fn of(by: FilterBy, asked: Vec<String>) -> Self {
+        let (missing, found) = (Vec::new(), Vec::new());
+        Self { by, asked, missing, found, callers: Vec::new(), programs: Vec::new() }
+    }
+
     /// Lists the filters of a command line that select samples by values.
     pub(crate) fn all(filters: &Filters) -> Vec<Self> {
         let mut all = Vec::new();
@@ -90,7 +100,7 @@ impl FilterValues {
                 if by != FilterBy::Event {
                     asked.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
                 }
-                all.push(Self { by, asked, missing: Vec::new(), found: Vec::new() });
+                all.push(Self::of(by, asked));
             }
         };
         let samples = &filters.samples;
@@ -140,6 +150,13 @@ impl FilterValues {
         for (value, samples) in other.found {
             self.count(&value, samples);
         }
+        for (value, samples) in other.callers {
+            count(&mut self.callers, &value, samples);
+        }
+        self.programs.extend(other.programs);
+        self.programs.retain(|program| self.missing.contains(program));
+        self.programs.sort_unstable();
+        self.programs.dedup();
     }
 
     /// Adds the same filters in another input.
@@ -153,10 +170,7 @@ impl FilterValues {
 
     /// Adds samples that have a value.
     pub(crate) fn count(&mut self, value: &str, samples: u64) {
-        match self.found.iter_mut().find(|(have, _)| have == value) {
-            Some((_, sum)) => *sum = sum.saturating_add(samples),
-            None => self.found.push((value.to_owned(), samples)),
-        }
+        count(&mut self.found, value, samples);
     }
 
     /// Returns a sentence that says which values no sample has, and near or frequent ones.
@@ -177,7 +191,21 @@ impl FilterValues {
             FilterBy::Time => "no sample is in the times of --time".into(),
             by => format!("no sample has {} {missing}", by.noun()),
         };
-        format!("{subject}{}", self.present())
+        format!("{subject}{}", self.elsewhere().unwrap_or_else(|| self.present()))
+    }
+
+    /// Returns the end of a message that says where the missing values are; `None` if nowhere.
+    fn elsewhere(&self) -> Option<String> {
+        if let Some(program) = self.programs.first() {
+            return Some(format!(
+                ", but programs were executed by that name: --comm {program} selects them"
+            ));
+        }
+        let is_missing = |caller: &&(String, u64)| self.missing.contains(&caller.0);
+        let (caller, samples) = self.callers.iter().find(is_missing)?;
+        Some(format!(
+            "; what '{caller}' calls has {samples}: --parent '{caller}' -x shows those samples"
+        ))
     }
 
     /// Returns the end of a message: values near to those that are missing, else the most frequent
@@ -250,6 +278,14 @@ impl FilterValues {
     }
 }
 
+/// Adds samples that have a value.
+fn count(values: &mut Vec<(String, u64)>, value: &str, samples: u64) {
+    match values.iter_mut().find(|(have, _)| have == value) {
+        Some((_, sum)) => *sum = sum.saturating_add(samples),
+        None => values.push((value.to_owned(), samples)),
+    }
+}
+
 fn texts<'v, T: ToString + 'v>(list: impl IntoIterator<Item = &'v T>) -> Vec<String> {
     list.into_iter().map(ToString::to_string).collect()
 }
@@ -261,7 +297,35 @@ mod tests {
     fn comms(asked: &[&str], missing: &[&str], found: &[(&str, u64)]) -> FilterValues {
         let all = |list: &[&str]| list.iter().map(|value| (*value).to_owned()).collect();
         let found = found.iter().map(|(value, samples)| ((*value).to_owned(), *samples)).collect();
-        FilterValues { by: FilterBy::Comm, asked: all(asked), missing: all(missing), found }
+        let filter = FilterValues::of(FilterBy::Comm, all(asked));
+        FilterValues { missing: all(missing), found, ..filter }
+    }
+
+    #[test]
+    fn a_message_says_where_missing_values_are() {
+        let mut function = FilterValues {
+            by: FilterBy::Function,
+            callers: vec![("leaf".to_owned(), 1), ("main".to_owned(), 7)],
+            ..comms(&["main"], &["main"], &[("leaf", 7)])
+        };
+        assert_eq!(
+            function.message(),
+            "no sample has function 'main'; what 'main' calls has 7: --parent 'main' -x shows \
+             those samples"
+        );
+        // Another input has samples of its own.
+        function.add(comms(&["main"], &[], &[("main", 1)]));
+        assert_eq!(function.missing, [""; 0]);
+        let module = FilterValues {
+            by: FilterBy::Module,
+            programs: vec!["sh".to_owned()],
+            ..comms(&["sh"], &["sh"], &[("dash", 7)])
+        };
+        assert_eq!(
+            module.message(),
+            "no sample has module 'sh', but programs were executed by that name: --comm sh \
+             selects them"
+        );
     }
 
     #[test]
