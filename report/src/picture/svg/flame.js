@@ -12,6 +12,9 @@
   let zoomed = null;
   const title = svg.querySelector("text.t");
   const wholeTitle = svg.querySelector("title").textContent;
+  const about = svg.querySelector("text.a");
+  const wholeAbout = about.textContent;
+  const legend = [...svg.querySelectorAll("text.l")];
   const boxes = [];
   for (const group of svg.querySelectorAll("g")) {
     const rect = group.querySelector("rect");
@@ -50,6 +53,10 @@
   reset.setAttribute("y", "39");
   reset.setAttribute("visibility", "hidden");
 
+  function cut(text, most) {
+    return text.length > most ? text.slice(0, most - 1) + "…" : text;
+  }
+
   /** Draws for the width of the window; phones show wider windows than their screens are. */
   function fit() {
     const shown = window.innerWidth || drawnWidth;
@@ -59,7 +66,14 @@
     svg.setAttribute("height", String((height * shown) / pageWidth));
     svg.setAttribute("viewBox", `0 0 ${pageWidth} ${height}`);
     const most = Math.max(Math.floor((pageWidth - 160) / 8), 8);
-    title.textContent = wholeTitle.length > most ? wholeTitle.slice(0, most - 1) + "…" : wholeTitle;
+    title.textContent = cut(wholeTitle, most);
+    about.textContent = cut(wholeAbout, Math.floor(inner / 6.6));
+    for (const entry of legend) {
+      const end = Number(entry.getAttribute("x")) + 6.65 * entry.textContent.length;
+      const visibility = end > pageWidth - margin ? "hidden" : "visible";
+      entry.setAttribute("visibility", visibility);
+      entry.previousElementSibling.setAttribute("visibility", visibility);
+    }
     matched.setAttribute("x", String(pageWidth - margin - 60));
     search.setAttribute("x", String(pageWidth - margin));
     reset.setAttribute("x", String(pageWidth - margin));
@@ -100,7 +114,7 @@
     const name = box.tip.replace(/( \([^()]*\))?: [\d.]+%.*$/s, "");
     const short = name.length > most && name.includes("::") ? name.slice(name.lastIndexOf("::") + 2) : name;
     box.text.setAttribute("x", (left + 3).toFixed(1));
-    box.text.textContent = most < 3 ? "" : short.length <= most ? short : short.slice(0, most - 1) + "…";
+    box.text.textContent = most < 3 ? "" : cut(short, most);
   }
 
   /** Marks the boxes whose names contain what is asked for, and says their share. */
