@@ -1,6 +1,9 @@
 //! Tests: samples of made-up processes, whose code is memory without rules, so that their chains
 //! go by frame pointers.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
 use recrep_format::abi::{AttrFlags, CpuMode, RegsAbi, SampleType as S, context, misc};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
@@ -12,8 +15,10 @@ use recrep_format::record::{
     StackUser, Task,
 };
 use recrep_format::wire::Text;
+use recrep_unwind::Machine;
 
 use super::*;
+use crate::output::build_ids::{FileId, FileIdentity};
 
 const ID: u64 = 7;
 /// No process that lives.
@@ -85,8 +90,18 @@ fn exec(shared: &Unwinding, time: u64, pid: u32) {
     gather(shared, time, misc::COMM_EXEC, Body::Comm(comm));
 }
 
-fn map(shared: &Unwinding, time: u64, pid: u32, [start, end]: [u64; 2], path: &[u8]) {
-    let inode = Inode { maj: 0, min: 0, ino: 1, ino_generation: 0 };
+fn map(shared: &Unwinding, time: u64, pid: u32, range: [u64; 2], path: &[u8]) {
+    map_file(shared, time, pid, range, (path, 1));
+}
+
+fn map_file(
+    shared: &Unwinding,
+    time: u64,
+    pid: u32,
+    [start, end]: [u64; 2],
+    (path, ino): (&[u8], u64),
+) {
+    let inode = Inode { maj: 0, min: 0, ino, ino_generation: 0 };
     let map = Mmap2 {
         pid,
         tid: pid,
@@ -207,4 +222,81 @@ fn a_process_that_lives_is_looked_at_where_no_record_tells() {
     let number = shared.modules.number(&mapping.source);
     let module = shared.modules.module(number, me, mapping).unwrap();
     assert_eq!(module.rules.machine(), modules::NATIVE);
+}
+
+/// Writes a jitdump that has code at an address, with the rule that the caller's frame is 48 bytes
+/// above the stack pointer, and returns its path and inode.
+fn jit_dump(dir: &Path, start: u64, code: &[u8], time: u64) -> (Vec<u8>, u64) {
+    let size = u32::try_from(code.len()).unwrap();
+    let pc = -(size.next_multiple_of(8) + 32).cast_signed();
+    let words = |words: &[u32]| words.iter().flat_map(|w| w.to_ne_bytes()).collect::<Vec<_>>();
+    let longs = |longs: &[u64]| longs.iter().flat_map(|l| l.to_ne_bytes()).collect::<Vec<_>>();
+    let cie = [1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0].to_vec();
+    let fde = [words(&[16, 28, pc.cast_unsigned(), size]), vec![0, 0x0e, 48, 0]].concat();
+    let rules = [words(&[20, 0]), cie, fde].concat();
+    let length = rules.len() as u64;
+    let dump = [
+        words(&[0x4a69_5444, 1, 40, 62, 0, 7, 0, 0, 0, 0]),
+        words(&[4, 40 + u32::try_from(rules.len()).unwrap()]),
+        longs(&[time, length, 0, length]),
+        rules,
+        words(&[0, 58 + size]),
+        longs(&[time, 7, 0, start, size.into(), 0]),
+        b"f\0".to_vec(),
+        code.to_vec(),
+    ];
+    let path = dir.join("jit-7.dump");
+    std::fs::write(&path, dump.concat()).unwrap();
+    let ino = std::fs::metadata(&path).unwrap().ino();
+    (path.into_os_string().into_encoded_bytes(), ino)
+}
+
+#[test]
+fn code_of_a_jit_is_left_by_the_rules_in_its_dump() {
+    let dir = tempfile::tempdir().unwrap();
+    // Its return address is where the frame pointer does not say.
+    let by_rules = (chain(&[context::USER, 0x1234, 0x1222]), 20, 0);
+    let by_frame_pointer = (chain(&[context::USER, 0x1234, 0x1111, 0x1222]), 0, 0);
+    for (time, is_monotonic, expected) in [
+        (15, false, &by_rules),
+        (15, true, &by_rules),
+        (25, false, &by_rules),
+        // The code came after the sample.
+        (25, true, &by_frame_pointer),
+    ] {
+        let (path, ino) = jit_dump(dir.path(), 0x1230, &[0x90; 16], time);
+        let mut shared = Arc::into_inner(shared()).unwrap();
+        shared.is_monotonic = is_monotonic;
+        exec(&shared, 10, PID);
+        map(&shared, 11, PID, CODE, b"//anon");
+        map_file(&shared, 12, PID, [0x9000, 0xa000], (&path, ino));
+        let mut rewriter = Rewriter::new(Arc::new(shared));
+        let written = read(rewriter.rewrite(&sample(20, PID, RegsAbi::ABI_64, 64), 20));
+        assert_eq!(&written, expected, "loaded at {time}, monotonic: {is_monotonic}");
+    }
+}
+
+#[test]
+fn rules_count_while_the_process_has_the_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut code = vec![0x90_u8; 16];
+    let start = code.as_ptr().addr() as u64;
+    let (path, ino) = jit_dump(dir.path(), start, &code, 5);
+    let file = FileIdentity::File(FileId { ino, ..FileId::default() });
+    let source = Arc::new(modules::Source::new(&path, file));
+    let page = modules::Mapping { range: 0x9000..0xa000, pgoff: 0, source };
+    let (mut dumps, mut memory) = (jit_dumps::JitDumps::default(), code::CodeCache::default());
+    dumps.begin_batch();
+    let mut found = |version| {
+        let (pid, machine, time) = (std::process::id(), Machine::X86_64, None);
+        let at = jit_dumps::Moment { pid, machine, version, time };
+        let found = dumps.find(&page, start + 3, at, &mut memory);
+        assert_eq!(found.is_some(), found.and_then(|module| dumps.rules(module)).is_some());
+        found.is_some()
+    };
+    assert!(found(1));
+    code.fill(0xcc);
+    assert_eq!(std::hint::black_box(&code)[0], 0xcc);
+    // Until the code of the process is known to have changed.
+    assert!(found(1) && !found(2));
 }

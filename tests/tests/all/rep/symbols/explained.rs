@@ -60,6 +60,33 @@ fn a_kernel_that_hides_its_addresses_is_explained() {
     assert_eq!(known["resolved"], 1, "{known:#}");
 }
 
+/// Entry code is labels of assembly, which have no sizes: each goes on to the next line of the list,
+/// and none beyond the marks of its section.
+#[test]
+fn entry_code_of_the_kernel_is_named_by_its_own_labels() {
+    let place = Place::new();
+    let list = "ffffffff81000000 T _text\nffffffff81000000 T srso_untrain\n\
+                ffffffff81000010 T __entry_text_start\nffffffff81000080 T entry_SYSCALL_64\n\
+                ffffffff810000ba T entry_after_hwframe\nffffffff81000138 T __entry_text_end\n\
+                ffffffff81000200 t start_text\n";
+    let list = place.put("kallsyms", list);
+    let words = ["--kallsyms", list.to_str().unwrap(), "--no-inferred"];
+    let start = 0xffff_ffff_8100_0000;
+    for (offset, name) in [
+        (0x18, "0xffffffff81000018"),
+        (0x80, "entry_SYSCALL_64"),
+        (0xb9, "entry_SYSCALL_64"),
+        (0xba, "entry_after_hwframe"),
+        (0x137, "entry_after_hwframe"),
+        (0x138, "0xffffffff81000138"),
+        (0x200, "start_text"),
+    ] {
+        let kernel = stream().kernel_map(start, 0x100_0000);
+        let kernel = kernel.at(2).sample(SampleSpec::at(start + offset).misc(1));
+        assert_eq!(symbols(&place, &words, &kernel), [name], "{offset:#x}");
+    }
+}
+
 #[test]
 fn truncated_stacks_are_reported() {
     let place = Place::new();
