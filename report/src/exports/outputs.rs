@@ -6,6 +6,7 @@
 //!   rep mem, c2c, …  ─► tables        sheets, JSON, text        (rep branches: paths, too)
 //!   rep diff         ─► comparison    the same, and what CI reads
 //!   rep stat         ─► counts        a format of recrep_counts
+//!   rep script       ─► samples       a form of samples
 //! ```
 
 use std::fmt;
@@ -26,6 +27,7 @@ pub(crate) struct Output {
     pub(crate) tables: Option<AnswerWriter<TablesWriter>>,
     pub(crate) comparison: Option<AnswerWriter<ComparisonWriter>>,
     pub(crate) counts: Option<fn(CountStyle) -> CountFormat>,
+    pub(crate) samples: Option<SampleForm>,
     /// Prints what became of the rules of one side.
     pub(crate) rules: Option<RulesWriter>,
     /// What it needs of the paths that `rep branches` alone has.
@@ -80,6 +82,29 @@ pub(crate) struct CountStyle {
     pub(crate) big_numbers: bool,
 }
 
+/// Form of the samples of `rep script`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SampleForm {
+    /// Lines of perf.
+    #[default]
+    Text,
+    /// An object for each sample.
+    Json,
+    /// A row for each sample.
+    Csv,
+}
+
+impl SampleForm {
+    /// Returns its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "JSON",
+            Self::Csv => "CSV",
+        }
+    }
+}
+
 /// Functions have the letter of their CPU mode before the name.
 const MARKS: Needs = Needs { marks: true, ..Needs::NONE };
 /// Columns tell apart what reads alike otherwise.
@@ -88,7 +113,7 @@ const COMPARED: Needs = Needs { unmapped: true, ..COMPANIONS };
 const COMPARED_STACKS: Needs = Needs { stacks: true, ..COMPANIONS };
 
 /// The outputs, in the order of the help.
-static OUTPUTS: [Output; 10] = [
+static OUTPUTS: &[Output] = &[
     Output {
         report: Some(&text::TextReport),
         tables: Some(AnswerWriter { needs: MARKS, write: |tables, out| tables.print_text(out) }),
@@ -97,6 +122,7 @@ static OUTPUTS: [Output; 10] = [
             write: |sides, out| sides.print_text(out),
         }),
         counts: Some(|style| CountFormat::Text { big_numbers: style.big_numbers }),
+        samples: Some(SampleForm::Text),
         ..of_nothing("text")
     },
     Output {
@@ -110,6 +136,7 @@ static OUTPUTS: [Output; 10] = [
             write: |sides, out| sides.print_json(out),
         }),
         counts: Some(|_| CountFormat::Json),
+        samples: Some(SampleForm::Json),
         has_warnings: true,
         ..of_nothing("json")
     },
@@ -124,6 +151,7 @@ static OUTPUTS: [Output; 10] = [
             write: |sides, out| write_csv(&sides.sheets(), out),
         }),
         counts: Some(|_| CountFormat::Csv { separator: ",".to_owned() }),
+        samples: Some(SampleForm::Csv),
         ..of_nothing("csv")
     },
     Output {
@@ -177,6 +205,7 @@ const fn of_nothing(name: &'static str) -> Output {
         tables: None,
         comparison: None,
         counts: None,
+        samples: None,
         rules: None,
         paths: None,
         is_of_rules: false,
@@ -184,10 +213,12 @@ const fn of_nothing(name: &'static str) -> Output {
     }
 }
 
+/// An output that prints nothing.
+static NOTHING: Output = of_nothing("");
+
 /// Returns the output with a name, which is in the registry.
 pub(crate) fn named(name: &str) -> &'static Output {
-    let [first, ..] = &OUTPUTS;
-    OUTPUTS.iter().find(|output| output.name == name).unwrap_or(first)
+    OUTPUTS.iter().find(|output| output.name == name).unwrap_or(&NOTHING)
 }
 
 /// Returns the help of `--format` of `rep report`.

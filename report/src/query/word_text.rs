@@ -1,6 +1,6 @@
 //! Texts of single words of a key, as in perf's columns.
 
-use recrep_format::abi::{BranchFlags, CpuMode, Transaction};
+use recrep_format::abi::{BranchFlags, CpuMode, DataSrc, Transaction};
 
 use super::key::CacheLine;
 
@@ -34,6 +34,19 @@ pub(super) fn mapping(line: u64) -> String {
     .into()
 }
 
+/// Returns the kind of access and the other parts of a data source, under the names of their sort
+/// keys.
+pub(crate) fn data_src_parts(src: DataSrc) -> [(&'static str, String); 6] {
+    [
+        ("op", src.op_name().to_owned()),
+        ("mem", src.mem().trim().to_owned()),
+        ("snoop", src.snoop_name()),
+        ("tlb", src.tlb_name()),
+        ("locked", src.locked_name().to_owned()),
+        ("blocked", src.blocked_name().trim().to_owned()),
+    ]
+}
+
 /// Formats an address like C's `%#.16llx`, which gives zero no prefix.
 pub(crate) fn padded_hex(address: u64) -> String {
     if address == 0 { format!("{address:016x}") } else { format!("{address:#018x}") }
@@ -51,7 +64,7 @@ pub(crate) fn cpu_mode_letter(bits: u8) -> char {
 }
 
 /// Returns the name of a CPU mode in JSON and CSV.
-pub(super) fn mode_name(bits: u8) -> &'static str {
+pub(crate) fn mode_name(bits: u8) -> &'static str {
     match CpuMode::of(u16::from(bits)) {
         CpuMode::Kernel => "kernel",
         CpuMode::User => "user",

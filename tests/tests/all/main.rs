@@ -49,5 +49,6 @@ mod rewrite;
 mod schemas;
 mod script_agrees;
 mod share;
+mod script_rows;
 mod speedscope;
 mod ways;

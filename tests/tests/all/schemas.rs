@@ -1,5 +1,6 @@
 //! JSON output is what its published schema says, and nothing else.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use jsonschema::Validator;
@@ -118,6 +119,40 @@ fn annotations() {
     }
     assert!(functions > 0);
 }
+
+#[test]
+fn samples() {
+    let schema = schema("recrep-script-1.json");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.data");
+    let mut names = BTreeSet::new();
+    for recorded in recorded::ALL {
+        fs::write(&file, recorded.bytes).unwrap();
+        for flags in ["", "-F +pid,misc,srcline,dsoff,symoff --inline", EVERY_FIELD] {
+            let mut command = rep();
+            command.args(["script", "--json", "--limit", "20"]).args(flags.split_whitespace());
+            for line in run(command.arg(&file)).text().lines() {
+                let answer: Value = serde_json::from_str(line).unwrap();
+                assert_valid(&schema, &answer, &format!("{} {flags}", recorded.name));
+                names.extend(answer.as_object().unwrap().keys().cloned());
+                let mut without = answer.clone();
+                without.as_object_mut().unwrap().remove("schema");
+                assert!(!schema.is_valid(&without));
+                let mut with = answer;
+                with["more"] = json!(1);
+                assert!(!schema.is_valid(&with), "with a field more");
+            }
+        }
+    }
+    for name in ["schema", "callchain", "brstack", "ip", "sym", "dso", "time", "cgroup"] {
+        assert!(names.contains(name), "{name}: {names:?}");
+    }
+}
+
+/// Fields of samples of all kinds.
+const EVERY_FIELD: &str = "-F comm,pid,tid,cpu,time,event,trace,period,addr,data_src,weight,\
+    ins_lat,retire_lat,ip,sym,symoff,dso,cgroup,iregs,uregs,brstack,phys_addr,data_page_size,\
+    code_page_size,misc";
 
 #[test]
 fn metrics_of_counts() {

@@ -8,8 +8,10 @@ use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
 use super::fields::Rule;
-use crate::cli::{HeaderArgs, SampleFilterArgs, SourceArgs, SymbolArgs};
-use crate::query::{SampleFilters, Source, SymbolOptions, UsageError, lists};
+use super::style::ScriptStyle;
+use crate::cli::{self, HeaderArgs, SampleFilterArgs, SourceArgs, SymbolArgs};
+use crate::exports::outputs::{self, Output, SampleForm};
+use crate::query::{SampleFilters, Source, SymbolOptions, UsageError};
 
 /// Print samples as text, in time order
 #[derive(Clone, Debug, Parser)]
@@ -28,6 +30,21 @@ pub struct ScriptQuery {
         value_parser = rule
     )]
     pub(super) fields: Vec<Rule>,
+
+    /// Same as --format json
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Same as --format csv
+    #[arg(long)]
+    csv: bool,
+
+    /// Output format; JSON is an object for each sample, schema recrep-script/1
+    #[arg(
+        long, default_value = "text",
+        value_parser = cli::output_parser(|output| output.samples.is_some())
+    )]
+    format: &'static Output,
 
     /// Print only the header information, as comments
     #[arg(long)]
@@ -64,65 +81,6 @@ pub struct ScriptQuery {
 
     #[command(flatten)]
     pub(super) records: RecordArgs,
-}
-
-/// Output style.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Output style")]
-pub(super) struct ScriptStyle {
-    /// Print times to the nanosecond
-    #[arg(long)]
-    pub(super) ns: bool,
-
-    /// Print times relative to the first line
-    #[arg(long, conflicts_with = "deltatime")]
-    pub(super) reltime: bool,
-
-    /// Print times relative to the previous line
-    #[arg(long)]
-    pub(super) deltatime: bool,
-
-    /// Print the sampled address, not the callchain
-    #[arg(short = 'G', long)]
-    pub(super) hide_call_graph: bool,
-
-    /// Print at most N frames of each callchain
-    #[arg(long, value_name = "N", default_value_t = 127)]
-    pub(super) max_stack: usize,
-
-    /// End callchains at these functions
-    #[arg(long, value_name = "NAME[,NAME…]", value_parser = lists::names::<HashSet<String>>)]
-    pub(super) stop_bt: Option<HashSet<String>>,
-
-    /// Show inlined functions as frames (needs debug information) [default: only in callchains of
-    /// recordings made with --call-graph dwarf]
-    #[arg(long, overrides_with = "no_inline")]
-    pub(super) inline: bool,
-
-    /// Do not show inlined functions
-    #[arg(long, overrides_with = "inline")]
-    pub(super) no_inline: bool,
-
-    /// Print paths of the kernel image and modules instead of names such as [kernel.kallsyms]
-    #[arg(long)]
-    pub(super) show_kernel_path: bool,
-
-    /// Cut comms to 8 characters and print CPUs without brackets, as latency tracers do
-    #[arg(short = 'L', long = "Latency")]
-    pub(super) latency: bool,
-}
-
-impl ScriptStyle {
-    /// Returns whether inlined functions are printed as frames; `None`: those of unwound frames
-    /// only.
-    pub(super) fn inlined(&self) -> Option<bool> {
-        (self.inline || self.no_inline).then_some(self.inline)
-    }
-
-    /// Returns whether callchains end at this function.
-    pub(super) fn ends_at(&self, function: &str) -> bool {
-        self.stop_bt.as_ref().is_some_and(|names| names.contains(function))
-    }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -211,9 +169,38 @@ pub fn query(mut asked: ScriptQuery) -> Result<ScriptQuery, String> {
     if asked.per_event_dump && asked.source.source() == Source::Stdin {
         return Err("--per-event-dump needs an input file to name its output files after".into());
     }
+    if let (form @ (SampleForm::Json | SampleForm::Csv), Some(flag)) =
+        (asked.form(), asked.text_only())
+    {
+        return Err(format!("{flag} prints text, not {}", form.name()));
+    }
     asked.filters.samples = asked.filters.of_samples.clone().filters();
     asked.symbol_sources = asked.symbols.clone().options(false)?;
     Ok(asked)
+}
+
+impl ScriptQuery {
+    /// Returns the form of samples; `--json` and `--csv` take precedence over `--format`.
+    pub(super) fn form(&self) -> SampleForm {
+        let output = match (self.json, self.csv) {
+            (true, _) => outputs::named("json"),
+            (_, true) => outputs::named("csv"),
+            _ => self.format,
+        };
+        output.samples.unwrap_or_default()
+    }
+
+    /// Returns a flag that asks for what is printed as text only.
+    fn text_only(&self) -> Option<&'static str> {
+        let flags = [
+            (self.per_event_dump, "--per-event-dump"),
+            (self.dump_raw_trace, "-D"),
+            (self.header_only, "--header-only"),
+            (self.header.is_asked(), "--header"),
+            (!self.records.kinds().is_empty(), "--show-…-events"),
+        ];
+        flags.into_iter().find(|(is_set, _)| *is_set).map(|(_, flag)| flag)
+    }
 }
 
 fn rule(list: &str) -> Result<Rule, UsageError> {
@@ -319,6 +306,10 @@ mod tests {
             ("--per-event-dump -", "--per-event-dump"),
             ("--reltime --deltatime x", "--deltatime"),
             ("--pid one x", "one"),
+            ("--json --csv x", "--csv"),
+            ("--json -D x", "-D"),
+            ("--csv --show-task-events x", "events"),
+            ("--format folded x", "folded"),
         ] {
             let error = read(line).unwrap_err();
             assert!(error.to_string().contains(word) && error.exit_code() == 2, "{line}: {error}");

@@ -18,11 +18,24 @@ impl Finder<'_> {
             if form != OutputField::BrStackSym {
                 out.push(b' ');
             }
-            self.branch_end(branch.from, form, fields, s, out);
-            out.push(b'/');
-            self.branch_end(branch.to, form, fields, s, out);
-            flags(&branch, out);
+            self.branch(&branch, form, fields, s, out);
+            out.push(b' ');
         }
+    }
+
+    /// Prints a branch.
+    pub(super) fn branch(
+        &mut self,
+        branch: &BranchEntry,
+        form: OutputField,
+        fields: &Fields,
+        s: &ScriptSample<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        self.branch_end(branch.from, form, fields, s, out);
+        out.push(b'/');
+        self.branch_end(branch.to, form, fields, s, out);
+        flags(branch, out);
     }
 
     fn branch_end(
@@ -76,5 +89,4 @@ fn flags(branch: &BranchEntry, out: &mut Vec<u8>) {
         out.push(b'/');
         out.extend_from_slice(name.as_bytes());
     }
-    out.push(b' ');
 }

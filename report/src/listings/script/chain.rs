@@ -1,16 +1,19 @@
 //! Callchains, one line per frame.
 
+use std::sync::Arc;
+
 use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::Attr;
 
 use super::args::ScriptQuery;
 use super::fields::{Fields, OutputField};
 use super::frames::{Finder, FoundFunction, Lookup, print_function};
+use super::row::{FieldValue, FrameRow};
 use super::sample::ScriptSample;
 use super::source;
 use crate::callchain::{CallSite, ChainOrigin, FrameWord};
 use crate::samples::{ChainReader, ChainSetup, Session};
-use crate::symbols::{Functions, SymbolId};
+use crate::symbols::{Functions, SourceFrame, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{Contexts, ModuleId, Place, SampleContext, SpaceEpoch, cache_place};
@@ -115,6 +118,77 @@ impl<'s> ChainPrinter<'s> {
             }
         }
         self.frames = frames;
+    }
+
+    /// Returns the callchain of a sample, innermost first, with these fields of each frame.
+    pub(super) fn rows(&mut self, fields: &Fields, s: &ScriptSample<'_>) -> Vec<FrameRow> {
+        const NAMES: [OutputField; 4] =
+            [OutputField::Sym, OutputField::SymOff, OutputField::Dso, OutputField::DsOff];
+        let (mut rows, mut frames) = (Vec::new(), std::mem::take(&mut self.frames));
+        self.frames(s, &mut frames);
+        for frame in &frames {
+            let place = self.finder.place(frame.mode, &s.task, frame.ip, s.at);
+            let mut named: Vec<_> = NAMES
+                .into_iter()
+                .filter(|field| fields.has(*field))
+                .map(|field| (field, self.finder.name_value(field, place)))
+                .collect();
+            let inlined = self.inlined_at(frame, place);
+            let (outermost, inner) =
+                inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
+            for at in inner {
+                let name = escape(at.function.as_deref().unwrap_or("??"));
+                let ends = self.query.look.ends_at(&name);
+                let line = self.line_value(Some(at), None, fields);
+                let sym = FieldValue::Name(name.into());
+                let sym = fields.has(OutputField::Sym).then_some((OutputField::Sym, sym));
+                let named = sym.into_iter().chain(line).collect();
+                rows.push(FrameRow { ip: frame.ip, fields: named, is_inlined: true });
+                if ends {
+                    self.frames = frames;
+                    return rows;
+                }
+            }
+            named.extend(self.line_value(outermost, Some(place), fields));
+            rows.push(FrameRow { ip: frame.ip, fields: named, is_inlined: false });
+            let base = self.finder.symbol(place);
+            if base.is_some_and(|function| self.query.look.ends_at(&function.name)) {
+                break;
+            }
+        }
+        self.frames = frames;
+        rows
+    }
+
+    /// Returns the source line of a frame, if it is printed.
+    fn line_value(
+        &mut self,
+        at: Option<&SourceFrame>,
+        place: Option<Place>,
+        fields: &Fields,
+    ) -> Option<(OutputField, FieldValue<'static>)> {
+        if !fields.has(OutputField::SrcLine) {
+            return None;
+        }
+        let source_paths = self.query.symbol_sources.source_paths;
+        let written = at.and_then(|at| source::written(at, source_paths));
+        let found = match (written, place) {
+            (Some(line), _) => Some(line),
+            (None, Some(place)) => source::line(&mut self.finder, place, source_paths),
+            (None, None) => None,
+        };
+        let line = found.map_or(FieldValue::Missing, |line| FieldValue::Text(line.into()));
+        Some((OutputField::SrcLine, line))
+    }
+
+    /// Returns the functions that are inlined at a frame, innermost first, and the one that contains
+    /// them; none if they are not printed.
+    fn inlined_at(&mut self, frame: &FrameWord, place: Place) -> Arc<[SourceFrame]> {
+        if !self.query.look.inlined().unwrap_or(frame.is_unwound) {
+            return [].into();
+        }
+        let back = u64::from(frame.site != CallSite::At);
+        self.finder.inlined(place, place.address.saturating_sub(back))
     }
 
     /// Replaces `frames` by those of a sample, innermost first.
@@ -225,19 +299,13 @@ impl<'s> ChainPrinter<'s> {
     /// follows.
     fn lines_of(
         &mut self,
-        FrameWord { ip, site, is_unwound, .. }: FrameWord,
+        frame: FrameWord,
         place: Place,
         base: Option<&FoundFunction>,
         fields: &Fields,
         out: &mut Vec<u8>,
     ) -> bool {
-        let inlined = match self.query.look.inlined().unwrap_or(is_unwound) {
-            true => {
-                let back = u64::from(site != CallSite::At);
-                self.finder.inlined(place, place.address.saturating_sub(back))
-            }
-            false => [].into(),
-        };
+        let (ip, inlined) = (frame.ip, self.inlined_at(&frame, place));
         let offset = base.map_or(place.address, |function| function.offset(place.address));
         let (outermost, inner) =
             inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));

@@ -25,7 +25,7 @@ macro_rules! fields {
         }
 
         impl OutputField {
-            const ALL: &'static [Self] = &[$(Self::$name),*];
+            pub(super) const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns its name on the command line.
             pub(super) fn name(self) -> &'static str {
@@ -217,6 +217,11 @@ impl Fields {
 
     pub(super) fn is_empty(&self) -> bool {
         self.set.is_empty()
+    }
+
+    /// Iterates over the fields, in the order of their declarations.
+    pub(super) fn iter(&self) -> impl Iterator<Item = OutputField> {
+        OutputField::ALL.iter().copied().filter(|field| self.has(*field))
     }
 
     /// Returns the fields that the samples of an event do not have.

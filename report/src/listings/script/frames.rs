@@ -8,6 +8,7 @@ use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
 use super::fields::{Fields, OutputField};
+use super::row::FieldValue;
 use super::sample::ScriptSample;
 use crate::profile::modules::{Doubts, NamedShare};
 use crate::samples::Session;
@@ -148,7 +149,16 @@ impl<'s> Finder<'s> {
     }
 
     fn dso_text(&self, id: ModuleId, offset: Option<u64>) -> String {
-        let Some(module) = self.module(Some(id)) else { return " ([unknown])".into() };
+        match (self.dso_name(id, offset.is_some()), offset) {
+            (Some((name, true)), Some(offset)) => format!(" ({name}+{})", hex(offset)),
+            (Some((name, _)), _) => format!(" ({name})"),
+            (None, _) => " ([unknown])".into(),
+        }
+    }
+
+    /// Returns the name of a module, escaped, and whether addresses in it are offsets in a file.
+    pub(super) fn dso_name(&self, id: ModuleId, has_offset: bool) -> Option<(String, bool)> {
+        let module = self.module(Some(id))?;
         let is_file = match module.kind {
             ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. } => false,
             // Not if they came from a list of them.
@@ -156,7 +166,7 @@ impl<'s> Finder<'s> {
             _ => true,
         };
         let whole_path = match module.kind {
-            ModuleKind::Kernel if self.kernel_path || offset.is_some() => {
+            ModuleKind::Kernel if self.kernel_path || has_offset => {
                 self.kernel_from(id, Source::Vmlinux).map(|image| image.path.to_string_lossy())
             }
             ModuleKind::KernelModule { .. } if self.kernel_path => {
@@ -165,11 +175,7 @@ impl<'s> Finder<'s> {
             _ => None,
         };
         let name = whole_path.unwrap_or_else(|| module.long_name());
-        let name = escape(&name);
-        match offset.filter(|_| is_file) {
-            Some(offset) => format!(" ({name}+{})", hex(offset)),
-            None => format!(" ({name})"),
-        }
+        Some((escape(&name).into_owned(), is_file))
     }
 
     /// Returns the place where the kernel's symbols were found, if it is of this kind.
@@ -248,6 +254,26 @@ impl<'s> Finder<'s> {
             self.loaded(module).map_or([].into(), |loaded| loaded.lines().frames(address).into());
         self.inlined.insert((module.0, address), found.clone());
         found
+    }
+
+    /// Returns what a field says of the function or the module at a place.
+    pub(super) fn name_value(&mut self, field: OutputField, place: Place) -> FieldValue<'static> {
+        let value = match field {
+            OutputField::Sym => self.symbol(place).map(|function| FieldValue::Name(function.name)),
+            OutputField::SymOff => {
+                let function = self.symbol(place);
+                function.map(|function| FieldValue::Hex(function.offset(place.address)))
+            }
+            _ => {
+                let has_offset = field == OutputField::DsOff;
+                let named = place.module.and_then(|module| self.dso_name(module, has_offset));
+                named.and_then(|(name, is_file)| match has_offset {
+                    true => is_file.then_some(FieldValue::Hex(place.address)),
+                    false => Some(FieldValue::Text(name.into())),
+                })
+            }
+        };
+        value.unwrap_or(FieldValue::Missing)
     }
 
     /// Appends function and module of a place, as far as the columns have them.

@@ -12,14 +12,17 @@ use rustc_hash::FxHashMap;
 
 use super::args::ScriptQuery;
 use super::chain::ChainPrinter;
+use super::field_values::{CsvColumns, FieldSources};
 use super::fields::{Fields, OutputField, fields_of};
 use super::filter::ListingFilter;
 use super::outputs::OutputLines;
+use super::row;
 use super::sample::ScriptSample;
 use super::source::{self, SourceTexts};
 use super::start::{LineStart, StartPrinter};
 use super::{records, values};
 use crate::count::{CounterKey, Reading};
+use crate::exports::outputs::SampleForm;
 use crate::query::Warning;
 use crate::samples::{ChainSetup, CounterTraits, Session, TaskFinder};
 use crate::symbols::Functions;
@@ -42,6 +45,8 @@ pub(super) struct ScriptListing<'s> {
     kernel: RecordedKernel<'s>,
     /// Fields of each event.
     fields: Vec<Fields>,
+    /// Columns of CSV.
+    pub(super) columns: CsvColumns,
     /// The names of the events as they are printed, all of one width.
     names: Vec<String>,
     /// Warnings of columns that samples lack.
@@ -103,6 +108,7 @@ impl<'s> ScriptListing<'s> {
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
             kernel: RecordedKernel { formats, timeline: &session.timeline, functions },
+            columns: CsvColumns::of(session, &fields, query.look.hide_call_graph),
             fields,
             names: session
                 .events
@@ -292,7 +298,36 @@ impl<'s> Printer<'s> {
         let fields = self.listing.fields.get(s.event.0).filter(|fields| !fields.is_empty());
         let Some(fields) = fields.filter(|_| self.is_listed(s)) else { return Ok(()) };
         self.lines += 1;
-        self.line(fields, s, lines.of_sample(s.event))
+        let out = lines.of_sample(s.event);
+        match self.listing.query.form() {
+            SampleForm::Text => self.line(fields, s, out),
+            form => self.row(form, fields, s, out),
+        }
+    }
+
+    /// Prints a sample in a form that is not text.
+    fn row(
+        &mut self,
+        form: SampleForm,
+        shown: &Fields,
+        s: &ScriptSample<'_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let ScriptListing { session, query, groups, registers, kernel, columns, .. } = self.listing;
+        let mut sources = FieldSources {
+            start: &mut self.start,
+            chains: &mut self.chains,
+            sources: &mut self.sources,
+            kernel,
+            groups,
+            registers: *registers,
+            event: session.events.get(s.event.0).map_or("", String::as_str),
+            source_paths: query.symbol_sources.source_paths,
+        };
+        match form {
+            SampleForm::Csv => row::write_csv(&sources.cells(columns, shown, s), out),
+            _ => row::write_json(&sources.object(shown, s), out),
+        }
     }
 
     fn line(&mut self, fields: &Fields, s: &ScriptSample<'_>, out: &mut Vec<u8>) -> io::Result<()> {
@@ -428,7 +463,9 @@ impl<'s> Printer<'s> {
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&AttrEntry, &String)| {
         let fields = fields_of(&query.fields, &entry.attr);
-        let [lacks, idle] = [fields.lacking(&entry.attr), fields.idle()]
+        // In a row, each field stands for itself.
+        let idle = if query.form() == SampleForm::Text { fields.idle() } else { Vec::new() };
+        let [lacks, idle] = [fields.lacking(&entry.attr), idle]
             .map(|fields| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", "));
         let mut warnings = Vec::new();
         if !lacks.is_empty() {

@@ -1,4 +1,4 @@
-//! `rep script`: samples as text, in time order.
+//! `rep script`: samples one by one, in time order, as text, JSON or CSV.
 //!
 //! Fields and formats are those of `perf script`:
 //!
@@ -21,15 +21,18 @@ mod accesses;
 mod args;
 mod branches;
 mod chain;
+mod field_values;
 mod fields;
 mod filter;
 mod frames;
 mod line;
 mod outputs;
 mod records;
+mod row;
 mod sample;
 mod source;
 mod start;
+mod style;
 mod values;
 
 pub(crate) use accesses::list_accesses;
@@ -46,6 +49,7 @@ use crate::callchain::ChainLimit;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
 use crate::engine::unmatched::{self, RecordedSamples};
 use crate::engine::{fetching, multiplexed};
+use crate::exports::outputs::SampleForm;
 use crate::input::{Input, Keep, OpenedInput};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::info;
@@ -133,6 +137,9 @@ fn list(
         Source::Path(path) if query.per_event_dump => Some(&**path),
         _ => None,
     };
+    if query.form() == SampleForm::Csv {
+        listing.columns.write_heading(out).context(CANNOT_WRITE)?;
+    }
     let mut outputs = Outputs::new(out, event_files, &session.events)
         .context("cannot write the files of --per-event-dump")?;
     let PrintedSamples { samples, doubts, lower_values, times } =

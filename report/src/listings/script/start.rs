@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::ClockData;
 
-use super::args::ScriptStyle;
 use super::fields::{Fields, OutputField};
+use super::style::ScriptStyle;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 
@@ -120,7 +120,7 @@ impl<'q> StartPrinter<'q> {
     }
 
     /// Returns a time relative to the reference point.
-    fn relative(&mut self, time: u64) -> u64 {
+    pub(super) fn relative(&mut self, time: u64) -> u64 {
         if self.first == 0 {
             self.first = time;
         }
@@ -133,7 +133,7 @@ impl<'q> StartPrinter<'q> {
         time.wrapping_sub(from)
     }
 
-    fn time_of_day(&self, time: u64) -> String {
+    pub(super) fn time_of_day(&self, time: u64) -> String {
         let Some(clock) = self.clock else { return "unknown".into() };
         let wall = i128::from(clock.wall_clock) + i128::from(time) - i128::from(clock.clock);
         let Ok(stamp) = Timestamp::from_nanosecond(wall) else { return "unknown".into() };
@@ -149,7 +149,7 @@ fn padded(out: &mut Vec<u8>, text: impl Iterator<Item = char> + Clone, width: us
 }
 
 /// The bits of a record's header as letters: CPU mode, then what its type has of its own.
-fn letters(bits: u16, kind: RecordType) -> String {
+pub(super) fn letters(bits: u16, kind: RecordType) -> String {
     // As in perf, a mode is also printed if its bits are part of another mode's.
     let modes = [(1, 'K'), (2, 'U'), (3, 'H'), (4, 'G'), (5, 'g')];
     let mut letters: String =
