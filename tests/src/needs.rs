@@ -47,6 +47,25 @@ pub fn browser() -> bool {
     commands("node chromium")
 }
 
+/// A Python that has DuckDB, which `.ci/run` installs into `target/python`: where there is none, in CI
+/// too, the test says that it did not run.
+#[track_caller]
+pub fn duckdb() -> Option<PathBuf> {
+    let own = workspace().join("target/python/bin/python3");
+    let has = |python: &PathBuf| {
+        let output = Command::new(python).args(["-c", "import duckdb"]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let found = [own, PathBuf::from("python3")].into_iter().find(has);
+    if found.is_none() {
+        skipped(
+            "needs the Python package duckdb: python3 -m venv target/python; \
+                 target/python/bin/pip install duckdb",
+        );
+    }
+    found
+}
+
 /// This file, of a package of Debian's.
 #[track_caller]
 pub fn file(path: &Path, package: &str) -> bool {

@@ -37,4 +37,6 @@ pub(crate) use rules::frame_pointers::{ChainChecks, FramePointers, is_entry};
 pub(crate) use rules::unwind::StackUnwinder;
 pub(crate) use tree::chains::{Chains, Node};
 pub(crate) use tree::cumulate::{Classified, RowId, Sample};
-pub(crate) use tree::stacks::{CallSite, ChainRef, Frame, MISSING, NAMES_AT_ONCE, Stacks, small};
+pub(crate) use tree::stacks::{
+    CallSite, ChainRef, Frame, MISSING, NAMES_AT_ONCE, Stacks, Step, small,
+};

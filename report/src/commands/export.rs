@@ -19,6 +19,8 @@ use crate::exports::FileExport;
 use crate::exports::outputs::Output;
 use crate::input::{Input, each, retry_if_changed};
 use crate::listings::bundle::SharedInputs;
+#[cfg(feature = "parquet")]
+use crate::listings::data_set::{self, DataSetArgs, DataSetQuery};
 use crate::query::{ChainOptions, Column, Mode, Query, Source, Warning};
 
 /// Write profiles as files of another format, which need no recording and no programs
@@ -28,15 +30,16 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    /// Format of the files: pprof (go tool pprof, and rep itself) or speedscope
+    /// Format of the files: pprof (go tool pprof, and rep itself), speedscope, or parquet (samples as
+    /// tables for data engines)
     #[arg(
         long, hide_possible_values = true, default_value = "pprof", help_heading = "Output",
-        value_parser = cli::output_parser(|output| output.file.is_some())
+        value_parser = cli::output_parser(Output::is_of_files)
     )]
     format: &'static Output,
 
-    /// File to write, an existing one is replaced; of several inputs a directory, with a file for
-    /// each [default: standard output, unless that is a terminal]
+    /// File to write, an existing one is replaced; of several inputs, and of parquet, a directory
+    /// [default: standard output, unless that is a terminal]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -56,6 +59,10 @@ pub(crate) struct ExportArgs {
     #[arg(long, overrides_with = "inline", help_heading = "Callchains")]
     no_inline: bool,
 
+    #[cfg(feature = "parquet")]
+    #[command(flatten)]
+    data_set: DataSetArgs,
+
     #[command(flatten)]
     filters: FilterArgs,
 
@@ -65,28 +72,36 @@ pub(crate) struct ExportArgs {
 
 /// What is exported, and where to.
 pub(crate) struct ExportQuery {
-    query: Query,
-    export: &'static dyn FileExport,
-    output: Option<PathBuf>,
+    kind: ExportKind,
     share: bool,
 }
 
-pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
-    let Some(export) = args.format.file else {
-        return Err(format!("--format {} writes no files", args.format.name));
-    };
-    let columns = match args.labels.as_deref().unwrap_or("comm") {
-        "none" => Vec::new(),
-        names => {
-            Column::list(names, Mode::Samples).map_err(|error| format!("--labels: {error}"))?
+enum ExportKind {
+    Files(FilesQuery),
+    #[cfg(feature = "parquet")]
+    DataSet(DataSetQuery),
+}
+
+/// A file for each input.
+struct FilesQuery {
+    query: Query,
+    export: &'static dyn FileExport,
+    output: Option<PathBuf>,
+}
+
+impl ExportKind {
+    fn query(&self) -> &Query {
+        match self {
+            Self::Files(asked) => &asked.query,
+            #[cfg(feature = "parquet")]
+            Self::DataSet(asked) => asked.query(),
         }
-    };
-    if let Some(column) = columns.iter().find(|column| column.key.is_of_trace()) {
-        return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
     }
+}
+
+pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
     let mut query = Query {
         sources: args.sources.sources(),
-        columns,
         filters: args.filters.filters(false),
         chains: ChainOptions {
             counted: true,
@@ -96,21 +111,56 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
         symbol_sources: args.symbols.options(true)?,
         ..Query::default()
     };
+    #[cfg(feature = "parquet")]
+    if let Some(needs) = args.format.data_set {
+        if args.labels.is_some() {
+            return Err("--labels is of profiles; a data set has columns, and --label".into());
+        }
+        let asked = data_set::query(query, &args.data_set, needs, args.output)?;
+        return Ok(ExportQuery { kind: ExportKind::DataSet(asked), share: args.share });
+    }
+    #[cfg(feature = "parquet")]
+    if let Some(option) = args.data_set.given() {
+        return Err(format!("{option} is of --format parquet"));
+    }
+    let Some(export) = args.format.file else {
+        return Err(format!("--format {} writes no files", args.format.name));
+    };
+    query.columns = match args.labels.as_deref().unwrap_or("comm") {
+        "none" => Vec::new(),
+        names => {
+            Column::list(names, Mode::Samples).map_err(|error| format!("--labels: {error}"))?
+        }
+    };
+    if let Some(column) = query.columns.iter().find(|column| column.key.is_of_trace()) {
+        return Err(format!("--labels: {} is not a sort key of all samples", column.typed));
+    }
     export.complete(&mut query);
-    Ok(ExportQuery { query, export, output: args.output, share: args.share })
+    let files = FilesQuery { query, export, output: args.output };
+    Ok(ExportQuery { kind: ExportKind::Files(files), share: args.share })
 }
 
 /// Writes the files and returns warnings.
 pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let query = asked.kind.query();
     let mut sources: Vec<Source> =
-        asked.query.sources.iter().map(Input::sources).collect::<Result<Vec<_>, _>>()?.concat();
+        query.sources.iter().map(Input::sources).collect::<Result<Vec<_>, _>>()?.concat();
     let shared = match asked.share {
-        true => Some(SharedInputs::of(&sources, &asked.query.symbol_sources)?),
+        true => Some(SharedInputs::of(&sources, &query.symbol_sources)?),
         false => None,
     };
     if let Some(shared) = &shared {
         sources.clone_from(&shared.sources);
     }
+    match &asked.kind {
+        ExportKind::Files(asked) => export_files(asked, &sources),
+        #[cfg(feature = "parquet")]
+        ExportKind::DataSet(query) => data_set::run(query, &sources, asked.share),
+    }
+}
+
+/// Writes a file for each input, and returns warnings.
+fn export_files(asked: &FilesQuery, sources: &[Source]) -> anyhow::Result<Vec<Warning>> {
     let output = asked.output.as_deref();
     let is_directory = output
         .is_some_and(|path| path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/"));
@@ -127,7 +177,7 @@ pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec
         _ => {}
     }
     let mut taken = HashSet::new();
-    each(&sources, |source| {
+    each(sources, |source| {
         let path = match output {
             Some(directory) if is_directory => {
                 Some(directory.join(free_name(source, asked.export.extension(), &mut taken)))
@@ -140,7 +190,7 @@ pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec
 
 /// Exports one input, to standard output without a path, and returns warnings.
 fn export(
-    asked: &ExportQuery,
+    asked: &FilesQuery,
     source: &Source,
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<Warning>> {
@@ -165,15 +215,7 @@ fn export(
 /// Returns the name of an input's file in a directory: that of the input, with a number if another
 /// input has it.
 fn free_name(source: &Source, extension: &str, taken: &mut HashSet<String>) -> String {
-    let stem = match source {
-        Source::Stdin => "stdin".into(),
-        Source::Path(path) => {
-            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-            let ends = [".pb.gz", ".data", ".gz", ".zst", ".xz", ".pb"];
-            let stem = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-            stem.to_owned()
-        }
-    };
+    let stem = source.stem();
     let mut name = format!("{stem}.{extension}");
     let mut number = 2;
     while !taken.insert(name.clone()) {

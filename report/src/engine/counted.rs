@@ -11,7 +11,7 @@ use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
 use super::described::have_switches;
-use super::{Labeller, loaded, multiplexed, numbers};
+use super::{Labeller, ModuleSymbols, loaded, multiplexed, numbers};
 use crate::callchain::{ChainChecks, ChainLimit, ChainOrigin, FrameFields, FramePointers};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
@@ -82,7 +82,7 @@ pub(crate) fn histogram(
         timeline: scan.threads.timeline,
         module_numbers: numbers(query, hits, &modules, names.shared),
         modules,
-        symbols: loaded(query, hits, &tables.functions),
+        symbols: ModuleSymbols::Loaded(loaded(query, hits, &tables.functions)),
         inlined: inlined(query, session, scan.chains.unwinding.is_some()),
         events: &events,
         names: names.shared,
@@ -91,6 +91,34 @@ pub(crate) fn histogram(
     };
     let scanned = tally.named(&labeller);
     Ok(NamedCounts { scan: &scan, scanned, labeller }.fill(profile, purpose))
+}
+
+/// Returns what `act` makes of the samples of a file, which it reads one by one; keys get names as in
+/// a report.
+pub(crate) fn with_samples<R>(
+    asked: &Query,
+    session: &Session<'_>,
+    resolver: &Resolver,
+    act: impl FnOnce(&Scan<'_>, &Labeller<'_>) -> R,
+) -> Result<R, KeyError> {
+    let query = &answerable(asked, session);
+    let tables = FileTables::read(query, asked, session, resolver);
+    let (scan, _) = tables.scan(query, asked, session, resolver)?;
+    let labeller = Labeller {
+        query,
+        input: &session.input.name,
+        fields: query.fields(),
+        timeline: scan.threads.timeline,
+        module_numbers: Vec::new(),
+        modules: session.side_band.modules.iter().collect(),
+        symbols: ModuleSymbols::Lazy(&tables.functions),
+        inlined: inlined(query, session, scan.chains.unwinding.is_some()),
+        events: &session.events,
+        names: &SharedNames::default(),
+        groups: &tables.groups,
+        traced: None,
+    };
+    Ok(act(&scan, &labeller))
 }
 
 /// Returns the query as a file can answer it: without recorded callchains there are no callers to

@@ -165,7 +165,7 @@ fn time_warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
     all.into_iter().flatten()
 }
 
-fn dropped_warnings(dropped: &Dropped) -> impl Iterator<Item = Warning> {
+pub(crate) fn dropped_warnings(dropped: &Dropped) -> impl Iterator<Item = Warning> {
     let Dropped { unknown_id, malformed, torn_chains, lower_values, .. } = *dropped;
     let of_ids = [
         "sample has an id that no event in the file has, and is left out",

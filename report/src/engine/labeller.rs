@@ -29,9 +29,7 @@ pub(crate) struct Labeller<'f> {
     pub modules: Vec<&'f Module>,
     /// Their numbers among those of all files, if they were hit.
     pub module_numbers: Vec<Option<ModuleNameId>>,
-    /// Their symbols; `None` for modules that were not hit, and none if the query needs no
-    /// functions.
-    pub symbols: Vec<Option<Arc<Loaded>>>,
+    pub symbols: ModuleSymbols<'f>,
     /// `true` if inlined functions become frames.
     pub inlined: bool,
     pub events: &'f [String],
@@ -43,7 +41,16 @@ pub(crate) struct Labeller<'f> {
     pub traced: Option<&'f Traced<'f>>,
 }
 
-/// Loads the symbols of all modules that were hit, for [`Labeller::symbols`].
+/// Symbols of the modules of a file, by module number.
+#[derive(Debug)]
+pub(crate) enum ModuleSymbols<'f> {
+    /// `None` for modules that were not hit, and none if the query needs no functions.
+    Loaded(Vec<Option<Arc<Loaded>>>),
+    /// Those of all modules, which are loaded when they are first needed.
+    Lazy(&'f Functions<'f>),
+}
+
+/// Loads the symbols of all modules that were hit, for [`ModuleSymbols::Loaded`].
 pub(crate) fn loaded(
     query: &Query,
     hits: &[bool],
@@ -89,7 +96,11 @@ impl Labeller<'_> {
 
     /// Returns the symbols of a module, given its number in a key.
     pub(super) fn loaded(&self, number: u64) -> Option<&Arc<Loaded>> {
-        self.symbols.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_ref()
+        let module = usize::try_from(number.checked_sub(1)?).ok()?;
+        match &self.symbols {
+            ModuleSymbols::Loaded(symbols) => symbols.get(module)?.as_ref(),
+            ModuleSymbols::Lazy(functions) => functions.loaded(module),
+        }
     }
 
     /// Returns the name of the function that replaced the address of a frame.
@@ -127,7 +138,7 @@ impl Labeller<'_> {
 
     /// Returns what distinguishes the function that replaced the address of a frame from others of
     /// its name; `None` if nothing does.
-    fn distinct_function(&self, frame: &Frame) -> Option<Function> {
+    pub(super) fn distinct_function(&self, frame: &Frame) -> Option<Function> {
         let module = self.loaded(frame.module.into())?;
         let number = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
         match frame.end.is_inlined {
@@ -196,7 +207,7 @@ impl Labeller<'_> {
 
 impl Naming for Labeller<'_> {
     fn changes(&self) -> bool {
-        !self.symbols.is_empty()
+        !matches!(&self.symbols, ModuleSymbols::Loaded(symbols) if symbols.is_empty())
     }
 
     /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query

@@ -280,7 +280,7 @@ impl Labeller<'_> {
     }
 
     /// Returns the label of an address without a function.
-    fn address_label(&self, frame: &Frame) -> Label<FunctionName> {
+    pub(super) fn address_label(&self, frame: &Frame) -> Label<FunctionName> {
         let module = self.module(frame.module.into());
         // Kernel modules are looked up by absolute address, and printed relative to their start.
         let shown = match module.map(|module| &module.kind) {

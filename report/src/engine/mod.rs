@@ -14,6 +14,7 @@ mod cumulated;
 pub(crate) mod described;
 pub(crate) mod facts;
 pub(crate) mod fetching;
+mod frame_texts;
 pub(crate) mod gather;
 mod input_profile;
 mod interpreters;
@@ -25,4 +26,5 @@ pub(crate) mod report;
 pub(crate) mod signs;
 pub(crate) mod unmatched;
 
-pub(crate) use labeller::{Labeller, loaded, numbers};
+pub(crate) use frame_texts::FrameTexts;
+pub(crate) use labeller::{Labeller, ModuleSymbols, loaded, numbers};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   rep              ─► report        an Export
-//!   rep export       ─► file          a FileExport
+//!   rep export       ─► file          a FileExport        (parquet: a data set of samples)
 //!   rep mem, c2c, …  ─► tables        sheets, JSON, text        (rep branches: paths, too)
 //!   rep diff         ─► comparison    the same, and what CI reads
 //!   rep stat         ─► counts        a format of recrep_counts
@@ -24,6 +24,8 @@ pub(crate) struct Output {
     pub(crate) name: &'static str,
     pub(crate) report: Option<&'static dyn Export>,
     pub(crate) file: Option<&'static dyn FileExport>,
+    /// What a data set needs of samples.
+    pub(crate) data_set: Option<Needs>,
     pub(crate) tables: Option<AnswerWriter<TablesWriter>>,
     pub(crate) comparison: Option<AnswerWriter<ComparisonWriter>>,
     pub(crate) counts: Option<fn(CountStyle) -> CountFormat>,
@@ -176,6 +178,11 @@ static OUTPUTS: &[Output] = &[
     },
     Output { file: Some(&pprof::Pprof), ..of_nothing("pprof") },
     Output { file: Some(&speedscope::Speedscope), ..of_nothing("speedscope") },
+    #[cfg(feature = "parquet")]
+    Output {
+        data_set: Some(Needs { stacks: true, addresses: true, ..Needs::NONE }),
+        ..of_nothing("parquet")
+    },
     Output { paths: Some(COMPANIONS), ..of_nothing("bolt") },
     Output {
         comparison: Some(AnswerWriter {
@@ -202,6 +209,7 @@ const fn of_nothing(name: &'static str) -> Output {
         name,
         report: None,
         file: None,
+        data_set: None,
         tables: None,
         comparison: None,
         counts: None,
@@ -239,6 +247,11 @@ impl Output {
     /// Returns whether it prints a report, or the rules that were applied to one.
     pub(crate) fn is_of_reports(&self) -> bool {
         self.report.is_some() || self.rules.is_some()
+    }
+
+    /// Returns whether it writes files of inputs.
+    pub(crate) fn is_of_files(&self) -> bool {
+        self.file.is_some() || self.data_set.is_some()
     }
 
     /// Checks that there are rules if it prints nothing but what became of them.

@@ -2,6 +2,8 @@
 //! `stat`, and the options `--tasks` and `--mmaps` of `rep report`.
 
 pub(crate) mod bundle;
+#[cfg(feature = "parquet")]
+pub(crate) mod data_set;
 pub(crate) mod dump;
 pub(crate) mod info;
 pub mod script;

@@ -29,6 +29,23 @@ impl Source {
             }
         }
     }
+
+    /// Returns its name in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".into(),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+
+    /// Returns the name of its file without folder and ending, for files that are made of it.
+    pub fn stem(&self) -> String {
+        let Self::Path(path) = self else { return "stdin".into() };
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let ends = [".pb.gz", ".data", ".gz", ".zst", ".xz", ".pb"];
+        let stem = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+        stem.to_owned()
+    }
 }
 
 /// The kind of items that are counted. It determines the available keys.

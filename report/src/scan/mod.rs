@@ -18,10 +18,12 @@ mod chains;
 mod common;
 mod off_cpu;
 mod recent;
+mod rows;
 mod run;
 mod short;
 mod task;
 mod worker;
 
+pub(crate) use rows::{CountedSample, SampleReader};
 pub(crate) use run::{Naming, Scanned};
 pub(crate) use task::{Dropped, Scan, ThreadTables};

@@ -355,12 +355,12 @@ impl<'s> Worker<'s> {
     }
 
     /// Returns the thread of a sample.
-    fn thread(&mut self, sample: &Sample<'_, '_>) -> ThreadRef {
+    pub(super) fn thread(&mut self, sample: &Sample<'_, '_>) -> ThreadRef {
         let Point { time, offset, pid, tid, .. } = Point::of(sample);
         self.task(pid, tid, self.clock.moment(time, offset)).0.thread
     }
 
-    fn counter_of(
+    pub(super) fn counter_of(
         &self,
         event: EventTraits,
         sample: &Sample<'_, '_>,

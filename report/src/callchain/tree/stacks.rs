@@ -111,7 +111,7 @@ impl ChainRef {
 
 impl Frame {
     /// Returns the frame that stands for those that are not known, in this CPU mode.
-    fn missing(cpu_mode: u8) -> Self {
+    pub(crate) fn missing(cpu_mode: u8) -> Self {
         Self { end: End { cpu_mode, ..End::default() }, address: MISSING, ..Self::default() }
     }
 
@@ -189,11 +189,11 @@ impl Replacements {
 
 /// How a node is linked to its callers.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+pub(crate) struct Link {
     /// `true` if they are called as recorded.
-    keeps_callers: bool,
+    pub keeps_callers: bool,
     /// `true` if callers are missing in between.
-    lacks_callers: bool,
+    pub lacks_callers: bool,
 }
 
 impl Stacks {
@@ -252,7 +252,7 @@ impl Stacks {
     }
 
     /// Returns how a node is linked to its callers, as the step from its frame was checked.
-    fn link(&self, node: Node) -> Link {
+    pub(crate) fn link(&self, node: Node) -> Link {
         let step = self.frame(node.frame).map_or(Step::Unchecked, |frame| frame.step);
         let (keeps_callers, lacks_callers) = match step {
             Step::Unchecked => (true, false),

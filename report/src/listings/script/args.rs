@@ -36,12 +36,12 @@ pub struct ScriptQuery {
     json: bool,
 
     /// Same as --format csv
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     csv: bool,
 
     /// Output format; JSON is an object for each sample, schema recrep-script/1
     #[arg(
-        long, default_value = "text",
+        long, default_value = "text", hide_short_help = true,
         value_parser = cli::output_parser(|output| output.samples.is_some())
     )]
     format: &'static Output,

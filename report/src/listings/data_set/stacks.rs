@@ -1,0 +1,308 @@
+//! Frames and stacks, by IDs that follow from what they are: equal ones have one ID in all files, so
+//! that the tables of a thousand recordings can be joined.
+//!
+//! ```text
+//!   frame  hash of function, name in the symbol table, module, path, build ID, CPU mode, line
+//!   stack  hash of the stack of the callers, and of the innermost frame
+//! ```
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use sha2::{Digest as _, Sha256};
+
+use super::cells::{DataCell, DataTexts, TextCode};
+use super::columns::{ColumnType, DataColumn};
+use crate::callchain::{ChainRef, Frame, Stacks, Step};
+use crate::engine::{FrameTexts, Labeller};
+use crate::scan::Naming as _;
+
+/// A stack, as the table has it.
+pub(super) struct StackCells {
+    pub(super) id: i64,
+    /// IDs of its frames, innermost first.
+    pub(super) frames: Vec<i64>,
+}
+
+/// Columns of the table of stacks.
+pub(super) static STACKS: [DataColumn<StackCells>; 3] = [
+    DataColumn { name: "stack", kind: ColumnType::Long, cell: |one| DataCell::Long(one.id) },
+    DataColumn {
+        name: "depth",
+        kind: ColumnType::Int,
+        cell: |one| DataCell::int(u32::try_from(one.frames.len()).ok()),
+    },
+    DataColumn {
+        name: "frames",
+        kind: ColumnType::Longs,
+        cell: |one| DataCell::Longs(&one.frames),
+    },
+];
+
+/// ID of the stack without frames.
+const EMPTY: i64 = 0;
+
+/// A stack of a worker.
+#[derive(Clone, Copy)]
+pub(super) struct WorkerStack {
+    pub(super) id: i64,
+    /// Number of its frames.
+    pub(super) depth: u32,
+    chain: u32,
+    /// ID of a frame that the chain calls.
+    own: Option<i64>,
+}
+
+/// IDs of the frames and stacks that a worker found.
+pub(super) struct StackIds<'l> {
+    labeller: &'l Labeller<'l>,
+    /// Frames by ID.
+    pub(super) frames: FxHashMap<i64, FrameTexts>,
+    /// IDs of the frames that replace each of the worker's, one after another; of each the innermost
+    /// first. And where they end.
+    ids: Vec<i64>,
+    ends: Vec<usize>,
+    /// ID of the frame that stands for callers that are not known.
+    missing: Option<i64>,
+    /// IDs and depths by chain.
+    chains: Vec<(i64, u32)>,
+    /// Chains that are stacks of samples.
+    used: Vec<bool>,
+    /// Stacks of sampled frames and the chains that call them.
+    owned: FxHashMap<(u32, i64), i64>,
+}
+
+impl<'l> StackIds<'l> {
+    pub(super) fn new(labeller: &'l Labeller<'l>) -> Self {
+        Self {
+            labeller,
+            frames: FxHashMap::default(),
+            ids: Vec::new(),
+            ends: Vec::new(),
+            missing: None,
+            chains: vec![(EMPTY, 0)],
+            used: Vec::new(),
+            owned: FxHashMap::default(),
+        }
+    }
+
+    /// Returns the ID of a frame with functions in place of addresses.
+    pub(super) fn frame(&mut self, frame: &Frame) -> i64 {
+        self.described(self.labeller.frame_texts(frame))
+    }
+
+    /// Returns the ID of a frame that is described so.
+    pub(super) fn described(&mut self, texts: FrameTexts) -> i64 {
+        let id = frame_id(&texts);
+        self.frames.entry(id).or_insert(texts);
+        id
+    }
+
+    /// Returns the ID of a sample's stack; `None` if it has no frames. `own` is the ID of the sampled
+    /// frame.
+    pub(super) fn stack(&mut self, stacks: &Stacks, chain: ChainRef, own: i64) -> Option<i64> {
+        self.extend(stacks);
+        let callers = chain.callers as usize;
+        let (id, _) = self.chains.get(callers).copied()?;
+        if chain.own {
+            let stack = self.owned.entry((chain.callers, own));
+            return Some(*stack.or_insert_with(|| longer(id, own)));
+        }
+        self.used.resize(self.used.len().max(callers + 1), false);
+        if let Some(is_used) = self.used.get_mut(callers) {
+            *is_used = true;
+        }
+        (id != EMPTY).then_some(id)
+    }
+
+    /// Returns the line of the innermost frame of a chain.
+    pub(super) fn line(&self, stacks: &Stacks, chain: ChainRef) -> Option<&(String, u32)> {
+        let frame = stacks.chains.node(chain.callers)?.frame;
+        self.frames.get(self.replacing(frame).first()?)?.line.as_ref()
+    }
+
+    /// Finds the IDs of new frames and chains.
+    fn extend(&mut self, stacks: &Stacks) {
+        while let Some(frame) = stacks.frames.get_index(self.ends.len()) {
+            let mut named = Vec::new();
+            self.labeller.frames(*frame, &mut named);
+            for one in &named {
+                let id = self.frame(one);
+                self.ids.push(id);
+            }
+            self.ends.push(self.ids.len());
+            if self.missing.is_none() && frame.step != Step::Unchecked {
+                self.missing = Some(self.frame(&Frame::missing(frame.end.cpu_mode)));
+            }
+        }
+        while let Some(node) = stacks.chains.nodes().get(self.chains.len() - 1) {
+            let link = stacks.link(*node);
+            let callers = self.chains.get(node.callers as usize).copied();
+            let mut stack = callers.filter(|_| link.keeps_callers).unwrap_or((EMPTY, 0));
+            let missing = self.missing.filter(|_| link.lacks_callers);
+            for frame in missing.iter().chain(self.replacing(node.frame).iter().rev()) {
+                stack = (longer(stack.0, *frame), stack.1 + 1);
+            }
+            self.chains.push(stack);
+        }
+    }
+
+    /// Returns the IDs of the frames that replace one of the worker's, innermost first.
+    fn replacing(&self, frame: u32) -> &[i64] {
+        let frame = frame as usize;
+        let start = frame.checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(frame).copied().unwrap_or(0);
+        self.ids.get(start.copied().unwrap_or(0)..end).unwrap_or_default()
+    }
+
+    /// Returns the stacks of samples.
+    pub(super) fn all(&self) -> Vec<WorkerStack> {
+        let mut all = Vec::new();
+        for (chain, ((id, depth), _)) in
+            (0..).zip(self.chains.iter().zip(&self.used)).filter(|(_, (_, is_used))| **is_used)
+        {
+            all.push(WorkerStack { id: *id, depth: *depth, chain, own: None });
+        }
+        for ((chain, own), id) in &self.owned {
+            let (_, callers) = self.chains.get(*chain as usize).copied().unwrap_or_default();
+            all.push(WorkerStack { id: *id, depth: callers + 1, chain: *chain, own: Some(*own) });
+        }
+        all.retain(|stack| stack.id != EMPTY);
+        all
+    }
+
+    /// Returns a stack with its frames.
+    pub(super) fn cells(&self, stacks: &Stacks, stack: WorkerStack) -> StackCells {
+        let (mut frames, mut chain) = (Vec::from_iter(stack.own), stack.chain);
+        while let Some(node) = stacks.chains.node(chain) {
+            let link = stacks.link(node);
+            frames.extend(self.replacing(node.frame));
+            frames.extend(self.missing.filter(|_| link.lacks_callers));
+            chain = if link.keeps_callers { node.callers } else { 0 };
+        }
+        StackCells { id: stack.id, frames }
+    }
+}
+
+/// Returns the ID of a stack with one more frame.
+fn longer(callers: i64, frame: i64) -> i64 {
+    let hash = Sha256::new().chain_update(callers.to_le_bytes()).chain_update(frame.to_le_bytes());
+    id_of(&hash.finalize())
+}
+
+fn frame_id(texts: &FrameTexts) -> i64 {
+    let FrameTexts { function, linkage_name, module, path, build_id, cpu_mode, is_inlined, line } =
+        texts;
+    let (file, line) = line.as_ref().map_or(("", 0), |(file, line)| (file.as_str(), *line));
+    let optional = [linkage_name, path, build_id].map(|text| text.as_deref().unwrap_or_default());
+    let mut hash = Sha256::new();
+    for text in [function, module, *cpu_mode, file].into_iter().chain(optional) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    hash.update(line.to_le_bytes());
+    hash.update([u8::from(*is_inlined)]);
+    id_of(&hash.finalize())
+}
+
+/// Returns the first bytes of a hash as a number, which is not that of the stack without frames.
+fn id_of(hash: &[u8]) -> i64 {
+    let id = hash.iter().take(8).fold(0, |id: u64, byte| id << 8 | u64::from(*byte));
+    if id == 0 { 1 } else { id.cast_signed() }
+}
+
+/// Returns the frames of all workers, by ID.
+pub(super) fn joined(workers: &mut [StackIds<'_>]) -> BTreeMap<i64, FrameTexts> {
+    workers.iter_mut().flat_map(|worker| std::mem::take(&mut worker.frames)).collect()
+}
+
+/// A frame, as the table has it.
+pub(super) struct FrameCells {
+    id: i64,
+    pub(super) names: FunctionCells,
+    path: Option<TextCode>,
+    is_inlined: bool,
+    file: Option<TextCode>,
+    line: Option<u32>,
+}
+
+/// Function and module of a frame.
+#[derive(Clone, Copy)]
+pub(super) struct FunctionCells {
+    pub(super) function: TextCode,
+    pub(super) linkage_name: Option<TextCode>,
+    pub(super) module: TextCode,
+    pub(super) build_id: Option<TextCode>,
+    pub(super) cpu_mode: TextCode,
+}
+
+impl FunctionCells {
+    pub(super) fn of(frame: &FrameTexts, texts: &mut DataTexts) -> Self {
+        Self {
+            function: texts.code(&frame.function),
+            linkage_name: frame.linkage_name.as_ref().map(|name| texts.code(name)),
+            module: texts.code(&frame.module),
+            build_id: frame.build_id.as_ref().map(|id| texts.code(id)),
+            cpu_mode: texts.code(frame.cpu_mode),
+        }
+    }
+}
+
+impl FrameCells {
+    pub(super) fn of(id: i64, frame: &FrameTexts, texts: &mut DataTexts) -> Self {
+        Self {
+            id,
+            names: FunctionCells::of(frame, texts),
+            path: frame.path.as_ref().map(|path| texts.code(path)),
+            is_inlined: frame.is_inlined,
+            file: frame.line.as_ref().map(|(file, _)| texts.code(file)),
+            line: frame.line.as_ref().map(|(_, line)| *line),
+        }
+    }
+}
+
+/// Columns of the table of frames.
+pub(super) static FRAMES: [DataColumn<FrameCells>; 10] = [
+    DataColumn { name: "frame", kind: ColumnType::Long, cell: |one| DataCell::Long(one.id) },
+    DataColumn {
+        name: "function",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::Text(one.names.function),
+    },
+    DataColumn {
+        name: "linkage_name",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::of(one.names.linkage_name, DataCell::Text),
+    },
+    DataColumn {
+        name: "module",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::Text(one.names.module),
+    },
+    DataColumn {
+        name: "path",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::of(one.path, DataCell::Text),
+    },
+    DataColumn {
+        name: "build_id",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::of(one.names.build_id, DataCell::Text),
+    },
+    DataColumn {
+        name: "cpumode",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::Text(one.names.cpu_mode),
+    },
+    DataColumn {
+        name: "inlined",
+        kind: ColumnType::Bool,
+        cell: |one| DataCell::Bool(one.is_inlined),
+    },
+    DataColumn {
+        name: "file",
+        kind: ColumnType::Text,
+        cell: |one| DataCell::of(one.file, DataCell::Text),
+    },
+    DataColumn { name: "line", kind: ColumnType::Int, cell: |one| DataCell::int(one.line) },
+];
