@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::common::EventTraits;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
-use crate::callchain::{ChainRef, Frame, FrameFinder};
+use crate::callchain::{ChainRef, Frame, FrameFinder, Stacks};
 use crate::count::{CounterKey, Reading};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -80,6 +80,16 @@ impl<'s> SampleReader<'s> {
     /// Returns whether periods follow from the samples before, so that one reader must read all.
     pub(crate) fn is_ordered(scan: &Scan<'_>) -> bool {
         scan.session.samples_have(SampleType::READ)
+    }
+
+    /// Returns the frames and chains that were found.
+    pub(crate) fn stacks(&self) -> &Stacks {
+        &self.worker.chains.reader.finder.stacks
+    }
+
+    /// Forgets the chains, but not their frames: numbers of chains begin anew.
+    pub(crate) fn forget_chains(&mut self) {
+        self.worker.chains.reader.finder.forget_chains();
     }
 
     /// Calls `act` with each sample of a piece.
@@ -170,13 +180,12 @@ impl<'s> SampleReader<'s> {
         act(CountedSample { event, period, key, sample, fields, finder });
     }
 
-    /// Returns the frames and chains that were found, and the samples that were not read, or only
-    /// in part.
-    pub(crate) fn finish(self) -> (FrameFinder<'s>, Dropped) {
+    /// Returns the numbers of samples that were not read, or only in part.
+    pub(crate) fn finish(self) -> Dropped {
         let torn_chains = self.worker.chains.torn;
         let reader = self.worker.chains.reader;
         let unwinder = self.worker.scan.chains.unwinding.as_ref();
         let ends = unwinder.map(|unwinder| reader.sources.ends.named(unwinder)).unwrap_or_default();
-        (reader.finder, Dropped { ends, torn_chains, ..self.worker.dropped })
+        Dropped { ends, torn_chains, ..self.worker.dropped }
     }
 }

@@ -56,17 +56,22 @@ impl<S> Workers<S> {
     }
 }
 
-/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the
-/// results on in the order of the chunks, until `pass` breaks or fails. At most two batches of
-/// results are in memory.
+/// Returns the number of chunks in a batch of short results (`one_by_one`: made on one core, in
+/// order).
+pub(crate) fn batch(one_by_one: bool) -> usize {
+    if one_by_one { 1 } else { AHEAD * rayon::current_num_threads() }
+}
+
+/// Makes a result for each chunk on all cores, `size` chunks in a batch, and passes the results on in
+/// the order of the chunks, until `pass` breaks or fails. At most two batches of results are in
+/// memory.
 pub(crate) fn in_order<C: Send, R: Send, E>(
     chunks: impl IntoIterator<Item = C>,
-    one_by_one: bool,
+    size: usize,
     make: impl Fn(C) -> R + Sync,
     mut pass: impl FnMut(R) -> Result<ControlFlow<()>, E>,
 ) -> Result<(), E> {
     let mut chunks = chunks.into_iter();
-    let size = if one_by_one { 1 } else { AHEAD * rayon::current_num_threads() };
     let mut todo: Vec<C> = chunks.by_ref().take(size).collect();
     let mut ready: Vec<R> = Vec::new();
     loop {
@@ -97,7 +102,7 @@ pub(crate) fn in_parts<T: AsRef<[u8]> + Send>(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let parts = (0..lines).step_by(PART).map(|start| start..(start + PART).min(lines));
-    in_order(parts, false, part, |text| {
+    in_order(parts, batch(false), part, |text| {
         out.write_all(text?.as_ref())?;
         Ok(ControlFlow::Continue(()))
     })
@@ -116,7 +121,7 @@ mod tests {
                 workers.with(|| 0, add);
                 number * 10
             };
-            let outcome: Result<(), ()> = in_order(0..1000, one_by_one, make, |result| {
+            let outcome: Result<(), ()> = in_order(0..1000, batch(one_by_one), make, |result| {
                 passed.push(result);
                 Ok(if result == 9000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             });
@@ -130,7 +135,7 @@ mod tests {
     #[test]
     fn the_first_error_ends_it() {
         let pass = |number| if number == 7 { Err(number) } else { Ok(ControlFlow::Continue(())) };
-        let outcome = in_order(0..100, false, |number| number, pass);
+        let outcome = in_order(0..100, batch(false), |number| number, pass);
         assert_eq!(outcome, Err(7));
     }
 }

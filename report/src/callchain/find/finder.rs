@@ -30,6 +30,7 @@ use super::images::{
 use crate::callchain::read::history::parts;
 use crate::callchain::read::words::{FrameWord, for_each_frame};
 use crate::callchain::rules::frame_pointers::ChainChecks;
+use crate::callchain::tree::chains::Chains;
 use crate::callchain::tree::stacks::{CallSite, Frame, Stacks};
 use crate::query::End;
 use crate::symbols::{Functions, SymbolId};
@@ -134,6 +135,12 @@ impl<'t> FrameFinder<'t> {
             new: Default::default(),
             before: Vec::new(),
         }
+    }
+
+    /// Forgets the chains that were found, but not their frames: numbers of chains begin anew.
+    pub(crate) fn forget_chains(&mut self) {
+        self.stacks.chains = Chains::default();
+        self.before.clear();
     }
 
     /// Returns the context of instructions that are sampled in this mode from now on, and when it

@@ -1,5 +1,7 @@
-//! Cells of rows, and their texts.
+//! Cells of rows, their texts, and what becomes of them.
 
+use bytes::Bytes;
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
 
@@ -62,4 +64,10 @@ impl<'r> DataCell<'r> {
     pub(super) fn int(value: Option<u32>) -> Self {
         Self::of(value, |value| Self::Int(value.cast_signed()))
     }
+}
+
+/// A column of a row group, encoded.
+pub(super) struct EncodedColumn {
+    pub(super) bytes: Bytes,
+    pub(super) closed: ColumnCloseResult,
 }

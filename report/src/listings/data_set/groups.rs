@@ -1,13 +1,12 @@
 //! Row groups: cells by column, and their encoding, which cores do beside each other.
 
-use bytes::Bytes;
-use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::column::writer::{ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use super::cells::{DataCell, DataTexts, TextCode};
+use super::cells::{DataCell, DataTexts, EncodedColumn, TextCode};
 use super::columns::{ColumnType, DataColumn, FileSchema};
 
 /// Values of a column, without those that are missing.
@@ -95,12 +94,6 @@ impl ColumnCells {
         let closed = writer.close()?;
         Ok(EncodedColumn { bytes: sink.into_inner()?.into(), closed })
     }
-}
-
-/// A column of a row group, encoded.
-pub(super) struct EncodedColumn {
-    pub(super) bytes: Bytes,
-    pub(super) closed: ColumnCloseResult,
 }
 
 /// Rows that become a row group.

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
+use std::sync::RwLock;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use rayon::prelude::*;
 
-use super::cells::DataTexts;
+use super::cells::{DataTexts, EncodedColumn};
 use super::columns::{Constant, DataColumn, FileSchema};
-use super::groups::{EncodedColumn, GroupRows};
+use super::groups::GroupRows;
 use super::keys::{DATE, DataSetKeys, HOST, RECORDING};
 use super::parts::{FinishedPart, PartPaths, PartWriter, PartitionValue};
 use super::recordings::{self, RECORDINGS};
-use super::samples::{self, EVENT, SampleGroup, SampleWorker};
-use super::stacks::{FRAMES, FrameCells, STACKS, StackIds, WorkerStack, joined};
-use crate::callchain::FrameFinder;
+use super::samples::{self, EVENT, ReadPieces, SampleGroup, SampleWorker};
+use super::stack_table::StackTable;
+use super::stacks::{FRAMES, FrameCells, STACKS};
 use crate::count::Count;
 use crate::engine::counted::with_samples;
 use crate::engine::described::dropped_warnings;
@@ -34,7 +34,10 @@ use crate::timeline::Groups;
 /// Number of pieces whose samples are a row group: 4 MiB of records.
 const PIECES: usize = 4;
 
-/// Number of frames in a row group: of the table, or of the stacks.
+/// Number of row groups of each core in a batch.
+const BATCH: usize = 2;
+
+/// Number of frames in a row group.
 const FRAMES_AT_ONCE: usize = 1 << 18;
 
 /// Writes the tables of an input.
@@ -59,10 +62,10 @@ struct InputFacts<'q> {
 }
 
 /// What the workers made of the samples.
-struct ReadSamples<'l> {
+struct ReadSamples {
     totals: Vec<Count>,
     dropped: Dropped,
-    stacks: Vec<(FrameFinder<'l>, StackIds<'l>)>,
+    frames: BTreeMap<i64, FrameTexts>,
 }
 
 impl InputExport<'_> {
@@ -145,12 +148,15 @@ impl<'q> InputFacts<'q> {
         let mut parts = Vec::new();
         let by_event = self.export.keys.partition.iter().any(|key| key == EVENT);
         let schema = &self.schema("samples", &samples::columns(by_event))?;
-        let new = || SampleWorker::new(scan, labeller, groups, schema, by_event);
-        let ReadSamples { totals, dropped, mut stacks } =
-            self.samples(scan, labeller, schema, new, &mut parts)?;
-        parts.push(self.stacks(&stacks)?);
-        let mut ids: Vec<StackIds<'_>> = stacks.drain(..).map(|(_, ids)| ids).collect();
-        parts.push(self.frames(&joined(&mut ids))?);
+        let stack_schema = &self.schema("stacks", &STACKS.iter().collect::<Vec<_>>())?;
+        let written = &RwLock::default();
+        let mut stacks =
+            StackTable::new(self.part("stacks", None, stack_schema)?, stack_schema, written);
+        let new = || SampleWorker::new(scan, labeller, groups, schema, by_event, written);
+        let ReadSamples { totals, dropped, frames } =
+            self.samples(scan, labeller, schema, new, &mut stacks, &mut parts)?;
+        parts.push(stacks.finish()?);
+        parts.push(self.frames(&frames)?);
         let mut texts = DataTexts::default();
         let rows = recordings::rows(&self.recording, &totals, &mut texts);
         let columns: Vec<_> = RECORDINGS.iter().collect();
@@ -168,19 +174,24 @@ impl<'q> InputFacts<'q> {
         labeller: &'l Labeller<'l>,
         schema: &'l FileSchema,
         new: impl Fn() -> SampleWorker<'l> + Sync,
+        stacks: &mut StackTable<'_>,
         parts: &mut Vec<FinishedPart>,
-    ) -> anyhow::Result<ReadSamples<'l>> {
+    ) -> anyhow::Result<ReadSamples> {
         let workers = Workers::<SampleWorker<'_>>::default();
         let mut writers: BTreeMap<Option<usize>, PartWriter> = BTreeMap::new();
         if !self.export.keys.partition.iter().any(|key| key == EVENT) {
             writers.insert(None, self.part("samples", None, schema)?);
         }
+        let threads = rayon::current_num_threads();
+        let batch = if SampleReader::is_ordered(scan) { 1 } else { BATCH * threads };
         in_order(
             scan.session.split.pieces.chunks(PIECES),
-            SampleReader::is_ordered(scan),
-            |pieces| workers.with(&new, |worker: &mut SampleWorker<'_>| worker.groups(pieces)),
-            |groups| {
-                for SampleGroup { event, columns } in groups? {
+            batch,
+            |pieces| workers.with(&new, |worker: &mut SampleWorker<'_>| worker.read(pieces)),
+            |read| {
+                let ReadPieces { groups, stacks: found } = read?;
+                stacks.add(&found)?;
+                for SampleGroup { event, columns } in groups {
                     let writer = match writers.entry(event) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(new) => {
@@ -199,46 +210,18 @@ impl<'q> InputFacts<'q> {
         let mut read = ReadSamples {
             totals: vec![Count::default(); labeller.events.len()],
             dropped: Dropped::default(),
-            stacks: Vec::new(),
+            frames: BTreeMap::new(),
         };
         for worker in workers.finish() {
             for (all, one) in read.totals.iter_mut().zip(&worker.totals) {
                 all.samples += one.samples;
                 all.period = all.period.wrapping_add(one.period);
             }
-            let (reader, stacks) = worker.finish();
-            let (finder, dropped) = reader.finish();
+            let (dropped, frames) = worker.finish();
             read.dropped.add(dropped);
-            read.stacks.push((finder, stacks));
+            read.frames.extend(frames);
         }
         Ok(read)
-    }
-
-    /// Writes the stacks of samples, by ID.
-    fn stacks(&self, workers: &[(FrameFinder<'_>, StackIds<'_>)]) -> anyhow::Result<FinishedPart> {
-        let columns: Vec<_> = STACKS.iter().collect();
-        let schema = self.schema("stacks", &columns)?;
-        let mut all: Vec<(WorkerStack, usize)> = Vec::new();
-        for (number, (_, ids)) in workers.iter().enumerate() {
-            all.extend(ids.all().into_iter().map(|stack| (stack, number)));
-        }
-        all.par_sort_unstable_by_key(|(stack, number)| (stack.id, *number));
-        all.dedup_by_key(|(stack, _)| stack.id);
-        let mut part = self.part("stacks", None, &schema)?;
-        let make = |stacks: &[(WorkerStack, usize)]| {
-            let mut rows = GroupRows::of(&schema);
-            for (stack, worker) in stacks {
-                if let Some((finder, ids)) = workers.get(*worker) {
-                    rows.push(&columns, &ids.cells(&finder.stacks, *stack));
-                }
-            }
-            rows.encoded(&schema, &mut DataTexts::default())
-        };
-        in_order(by_depth(&all), false, make, |columns| {
-            part.append(columns?)?;
-            Ok::<_, anyhow::Error>(ControlFlow::Continue(()))
-        })?;
-        part.finish()
     }
 
     fn frames(&self, frames: &BTreeMap<i64, FrameTexts>) -> anyhow::Result<FinishedPart> {
@@ -291,20 +274,6 @@ fn encoded<R>(
         group.push(columns, row);
     }
     group.encoded(schema, texts)
-}
-
-/// Returns the stacks of each row group: as many as have a certain number of frames together.
-fn by_depth(all: &[(WorkerStack, usize)]) -> Vec<&[(WorkerStack, usize)]> {
-    let (mut groups, mut start, mut frames) = (Vec::new(), 0, 0);
-    for (at, (stack, _)) in all.iter().enumerate() {
-        frames += stack.depth as usize;
-        if frames >= FRAMES_AT_ONCE {
-            groups.extend(all.get(start..=at));
-            (start, frames) = (at + 1, 0);
-        }
-    }
-    groups.extend(all.get(start..).filter(|rest| !rest.is_empty()));
-    groups
 }
 
 /// Returns the day of a time in nanoseconds since 1970.

@@ -20,6 +20,7 @@ mod keys;
 mod parts;
 mod recordings;
 mod samples;
+mod stack_table;
 mod stacks;
 
 use std::collections::HashSet;

@@ -16,8 +16,8 @@ use parquet::file::writer::SerializedFileWriter;
 use rustc_hash::FxHashMap;
 use tempfile::NamedTempFile;
 
+use super::cells::EncodedColumn;
 use super::columns::FileSchema;
-use super::groups::EncodedColumn;
 use crate::query::Source;
 
 /// Value of a partition whose rows lack the key, as readers of such folders know it.

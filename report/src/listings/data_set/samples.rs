@@ -1,21 +1,23 @@
 //! Rows of samples, for one worker.
 
+use std::sync::{PoisonError, RwLock};
+
 use parquet::errors::Result;
 use recrep_format::abi::{DataSrc, Weight};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::cells::{DataCell, DataTexts, TextCode};
+use super::cells::{DataCell, DataTexts, EncodedColumn, TextCode};
 use super::columns::{ColumnType, DataColumn, FileSchema};
-use super::groups::{EncodedColumn, GroupRows};
-use super::stacks::{FunctionCells, StackIds};
+use super::groups::GroupRows;
+use super::stacks::{FunctionCells, StackCells, StackIds};
 use crate::callchain::Frame;
 use crate::count::Count;
-use crate::engine::Labeller;
+use crate::engine::{FrameTexts, Labeller};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::Field;
 use crate::query::word_text::data_src_parts;
-use crate::scan::{CountedSample, Naming as _, SampleReader, Scan};
+use crate::scan::{CountedSample, Dropped, Naming as _, SampleReader, Scan};
 use crate::timeline::{CommRef, Groups};
 
 /// A sample, as the table has it.
@@ -106,6 +108,16 @@ pub(super) struct SampleGroup {
     pub(super) columns: Vec<EncodedColumn>,
 }
 
+/// What a worker makes of some pieces.
+pub(super) struct ReadPieces {
+    pub(super) groups: Vec<SampleGroup>,
+    /// Stacks that no file has yet, in the order of their first samples.
+    pub(super) stacks: Vec<StackCells>,
+}
+
+/// Number of chains of addresses at which a worker forgets them: most are in the samples of a moment.
+const MOST_CHAINS: usize = 1 << 19;
+
 /// Makes row groups of samples.
 pub(super) struct SampleWorker<'s> {
     reader: SampleReader<'s>,
@@ -114,6 +126,8 @@ pub(super) struct SampleWorker<'s> {
     /// Columns of the schema.
     columns: Vec<&'static DataColumn<SampleCells>>,
     by_event: bool,
+    /// IDs of the stacks that were written.
+    written: &'s RwLock<FxHashSet<i64>>,
     buffer: UnpackBuffer,
     /// Samples and periods by event.
     pub(super) totals: Vec<Count>,
@@ -146,6 +160,7 @@ impl<'s> SampleWorker<'s> {
         groups: &'s Groups,
         schema: &'s FileSchema,
         by_event: bool,
+        written: &'s RwLock<FxHashSet<i64>>,
     ) -> Self {
         Self {
             reader: SampleReader::new(scan),
@@ -162,14 +177,19 @@ impl<'s> SampleWorker<'s> {
             schema,
             columns: columns(by_event),
             by_event,
+            written,
             buffer: UnpackBuffer::default(),
             totals: vec![Count::default(); labeller.events.len()],
         }
     }
 
-    /// Returns the row groups of pieces.
-    pub(super) fn groups(&mut self, pieces: &[Piece<'_>]) -> Result<Vec<SampleGroup>> {
-        let Self { reader, lookups, schema, columns, by_event, buffer, totals } = self;
+    /// Returns the row groups of pieces, and their stacks.
+    pub(super) fn read(&mut self, pieces: &[Piece<'_>]) -> Result<ReadPieces> {
+        let Self { reader, lookups, schema, columns, by_event, buffer, totals, .. } = self;
+        if reader.stacks().chains.len() > MOST_CHAINS {
+            reader.forget_chains();
+            lookups.stacks.forget_chains();
+        }
         let mut groups: Vec<(Option<usize>, GroupRows)> = Vec::new();
         for piece in pieces {
             reader.read(piece, buffer, |sample| {
@@ -192,12 +212,21 @@ impl<'s> SampleWorker<'s> {
         let encoded = groups.into_iter().map(|(event, rows)| {
             Ok(SampleGroup { event, columns: rows.encoded(schema, &mut lookups.texts)? })
         });
-        encoded.collect()
+        let groups = encoded.collect::<Result<_>>()?;
+        Ok(ReadPieces { groups, stacks: self.new_stacks() })
     }
 
-    /// Returns what the reader found, and the IDs of its frames and stacks.
-    pub(super) fn finish(self) -> (SampleReader<'s>, StackIds<'s>) {
-        (self.reader, self.lookups.stacks)
+    /// Returns the stacks of the pieces at hand that were not written.
+    fn new_stacks(&mut self) -> Vec<StackCells> {
+        let sampled = self.lookups.stacks.take_sampled();
+        let written = self.written.read().unwrap_or_else(PoisonError::into_inner);
+        let new = sampled.into_iter().filter(|stack| !written.contains(&stack.id));
+        new.map(|stack| self.lookups.stacks.cells(self.reader.stacks(), stack)).collect()
+    }
+
+    /// Returns the numbers of samples that were not read, and the frames.
+    pub(super) fn finish(self) -> (Dropped, FxHashMap<i64, FrameTexts>) {
+        (self.reader.finish(), self.lookups.stacks.frames)
     }
 }
 

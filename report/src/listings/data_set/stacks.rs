@@ -6,9 +6,7 @@
 //!   stack  hash of the stack of the callers, and of the innermost frame
 //! ```
 
-use std::collections::BTreeMap;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest as _, Sha256};
 
 use super::cells::{DataCell, DataTexts, TextCode};
@@ -42,12 +40,10 @@ pub(super) static STACKS: [DataColumn<StackCells>; 3] = [
 /// ID of the stack without frames.
 const EMPTY: i64 = 0;
 
-/// A stack of a worker.
+/// A stack of samples.
 #[derive(Clone, Copy)]
-pub(super) struct WorkerStack {
+pub(super) struct SampledStack {
     pub(super) id: i64,
-    /// Number of its frames.
-    pub(super) depth: u32,
     chain: u32,
     /// ID of a frame that the chain calls.
     own: Option<i64>,
@@ -64,12 +60,13 @@ pub(super) struct StackIds<'l> {
     ends: Vec<usize>,
     /// ID of the frame that stands for callers that are not known.
     missing: Option<i64>,
-    /// IDs and depths by chain.
-    chains: Vec<(i64, u32)>,
-    /// Chains that are stacks of samples.
-    used: Vec<bool>,
-    /// Stacks of sampled frames and the chains that call them.
+    /// IDs by chain.
+    chains: Vec<i64>,
+    /// IDs of stacks of sampled frames and the chains that call them.
     owned: FxHashMap<(u32, i64), i64>,
+    /// Stacks of the row group at hand, in the order of their first samples.
+    sampled: Vec<SampledStack>,
+    known: FxHashSet<i64>,
 }
 
 impl<'l> StackIds<'l> {
@@ -80,9 +77,10 @@ impl<'l> StackIds<'l> {
             ids: Vec::new(),
             ends: Vec::new(),
             missing: None,
-            chains: vec![(EMPTY, 0)],
-            used: Vec::new(),
+            chains: vec![EMPTY],
             owned: FxHashMap::default(),
+            sampled: Vec::new(),
+            known: FxHashSet::default(),
         }
     }
 
@@ -102,17 +100,33 @@ impl<'l> StackIds<'l> {
     /// frame.
     pub(super) fn stack(&mut self, stacks: &Stacks, chain: ChainRef, own: i64) -> Option<i64> {
         self.extend(stacks);
-        let callers = chain.callers as usize;
-        let (id, _) = self.chains.get(callers).copied()?;
-        if chain.own {
-            let stack = self.owned.entry((chain.callers, own));
-            return Some(*stack.or_insert_with(|| longer(id, own)));
+        let callers = self.chains.get(chain.callers as usize).copied()?;
+        let (id, own) = match chain.own {
+            true => {
+                let stack = self.owned.entry((chain.callers, own));
+                (*stack.or_insert_with(|| longer(callers, own)), Some(own))
+            }
+            false => (callers, None),
+        };
+        if id == EMPTY {
+            return None;
         }
-        self.used.resize(self.used.len().max(callers + 1), false);
-        if let Some(is_used) = self.used.get_mut(callers) {
-            *is_used = true;
+        if self.known.insert(id) {
+            self.sampled.push(SampledStack { id, chain: chain.callers, own });
         }
-        (id != EMPTY).then_some(id)
+        Some(id)
+    }
+
+    /// Forgets the IDs of chains, whose numbers begin anew.
+    pub(super) fn forget_chains(&mut self) {
+        self.chains.truncate(1);
+        self.owned.clear();
+    }
+
+    /// Takes the stacks of a row group.
+    pub(super) fn take_sampled(&mut self) -> Vec<SampledStack> {
+        self.known.clear();
+        std::mem::take(&mut self.sampled)
     }
 
     /// Returns the line of the innermost frame of a chain.
@@ -138,10 +152,10 @@ impl<'l> StackIds<'l> {
         while let Some(node) = stacks.chains.nodes().get(self.chains.len() - 1) {
             let link = stacks.link(*node);
             let callers = self.chains.get(node.callers as usize).copied();
-            let mut stack = callers.filter(|_| link.keeps_callers).unwrap_or((EMPTY, 0));
+            let mut stack = callers.filter(|_| link.keeps_callers).unwrap_or(EMPTY);
             let missing = self.missing.filter(|_| link.lacks_callers);
             for frame in missing.iter().chain(self.replacing(node.frame).iter().rev()) {
-                stack = (longer(stack.0, *frame), stack.1 + 1);
+                stack = longer(stack, *frame);
             }
             self.chains.push(stack);
         }
@@ -155,24 +169,8 @@ impl<'l> StackIds<'l> {
         self.ids.get(start.copied().unwrap_or(0)..end).unwrap_or_default()
     }
 
-    /// Returns the stacks of samples.
-    pub(super) fn all(&self) -> Vec<WorkerStack> {
-        let mut all = Vec::new();
-        for (chain, ((id, depth), _)) in
-            (0..).zip(self.chains.iter().zip(&self.used)).filter(|(_, (_, is_used))| **is_used)
-        {
-            all.push(WorkerStack { id: *id, depth: *depth, chain, own: None });
-        }
-        for ((chain, own), id) in &self.owned {
-            let (_, callers) = self.chains.get(*chain as usize).copied().unwrap_or_default();
-            all.push(WorkerStack { id: *id, depth: callers + 1, chain: *chain, own: Some(*own) });
-        }
-        all.retain(|stack| stack.id != EMPTY);
-        all
-    }
-
     /// Returns a stack with its frames.
-    pub(super) fn cells(&self, stacks: &Stacks, stack: WorkerStack) -> StackCells {
+    pub(super) fn cells(&self, stacks: &Stacks, stack: SampledStack) -> StackCells {
         let (mut frames, mut chain) = (Vec::from_iter(stack.own), stack.chain);
         while let Some(node) = stacks.chains.node(chain) {
             let link = stacks.link(node);
@@ -209,11 +207,6 @@ fn frame_id(texts: &FrameTexts) -> i64 {
 fn id_of(hash: &[u8]) -> i64 {
     let id = hash.iter().take(8).fold(0, |id: u64, byte| id << 8 | u64::from(*byte));
     if id == 0 { 1 } else { id.cast_signed() }
-}
-
-/// Returns the frames of all workers, by ID.
-pub(super) fn joined(workers: &mut [StackIds<'_>]) -> BTreeMap<i64, FrameTexts> {
-    workers.iter_mut().flat_map(|worker| std::mem::take(&mut worker.frames)).collect()
 }
 
 /// A frame, as the table has it.

@@ -38,7 +38,7 @@ use recrep_format::read::Frames;
 use crate::input::Input;
 use crate::query::{Source, Warning};
 use crate::terminal::escape::escape;
-use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
+use crate::terminal::parts::{CANNOT_WRITE, Workers, batch, in_order};
 use record::FileFacts;
 use stream::{Printed, Walk};
 
@@ -71,7 +71,7 @@ fn print_input(
     let mut malformed: Option<(u64, Warning)> = None;
     let buffers = Workers::<Vec<u8>>::default();
     let print = |chunk| stream::print(known, options, &chunk, buffers.take(Vec::new));
-    in_order(&mut walk, false, print, |(text, wrong): Printed| {
+    in_order(&mut walk, batch(false), print, |(text, wrong): Printed| {
         if let Some((count, first)) = wrong {
             malformed.get_or_insert((0, first)).0 += count;
         }

@@ -59,7 +59,7 @@ use crate::query::{
 };
 use crate::samples::{ChainSetup, RecordPosition, Session, positions, record_at};
 use crate::symbols::Resolver;
-use crate::terminal::parts::{CANNOT_WRITE, Workers, in_order};
+use crate::terminal::parts::{CANNOT_WRITE, Workers, batch, in_order};
 use crate::tracepoints::Formats;
 use anyhow::Context as _;
 use frames::Finder;
@@ -262,7 +262,7 @@ fn print<'s>(
     };
     in_order(
         listed.chunks(CHUNK).enumerate(),
-        listing.is_ordered(),
+        batch(listing.is_ordered()),
         text,
         |text: io::Result<_>| {
             let (lines, flow) = text?;
