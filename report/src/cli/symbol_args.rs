@@ -101,6 +101,7 @@ impl SymbolArgs {
             ignore_vmlinux: self.ignore_vmlinux,
             trust_paths: self.trust_paths,
             source_paths: self.source_paths,
+            start_lines: false,
             demangle_kernel: self.demangle_kernel,
             demangle: demangle.unwrap_or_default(),
             inferred: self.inferred || infers && !self.no_inferred,

@@ -8,6 +8,7 @@
 mod csv;
 mod export;
 mod folded;
+mod frames;
 mod json;
 pub(crate) mod markdown;
 pub(crate) mod outputs;

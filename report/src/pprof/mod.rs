@@ -154,6 +154,9 @@ pub(crate) struct PprofFunction {
     pub(crate) system_name: i64,
     #[prost(int64, tag = "4")]
     pub(crate) filename: i64,
+    /// Line at which it begins; 0 if unknown.
+    #[prost(int64, tag = "5")]
+    pub(crate) start_line: i64,
 }
 
 /// Field of a profile as it lies in the file.

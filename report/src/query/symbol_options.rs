@@ -45,6 +45,8 @@ pub struct SymbolOptions {
     pub trust_paths: bool,
     /// `true` if source files are shown with their full paths.
     pub source_paths: bool,
+    /// `true` if source lines have the lines at which their functions begin.
+    pub start_lines: bool,
     /// `true` if kernel symbols are demangled too.
     pub demangle_kernel: bool,
     /// How names of functions are printed.

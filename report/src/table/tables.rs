@@ -122,6 +122,13 @@ impl<'p> RowTexts<'p> {
     pub(crate) fn task(&self, column: usize, cell: u64) -> Option<i32> {
         self.cells.task(column, cell)
     }
+
+    /// Returns the name of the thread or process in a cell: it follows the number and a colon.
+    pub(crate) fn task_name(&self, column: usize, cell: u64) -> Option<String> {
+        let number = self.task(column, cell)?.to_string();
+        let text = self.text(column, cell);
+        text.get(number.len() + 1..).map(str::to_owned)
+    }
 }
 
 #[cfg(test)]

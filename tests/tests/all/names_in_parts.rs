@@ -9,8 +9,8 @@ const ROOMS: [&str; 4] = ["exports", "picture", "analyses", "compare"];
 /// in the profile: nothing takes apart what rep made of them.
 const CUTS: [(&str, &str); 24] = [
     ("report/src/exports/folded/mod.rs", "names of functions in files, as stackcollapse cuts them"),
-    ("report/src/exports/pprof/frames.rs", "paths of modules"),
-    ("report/src/exports/pprof/mod.rs", "paths of modules"),
+    ("report/src/exports/frames.rs", "paths of modules, and what CPython puts before names"),
+    ("report/src/exports/pprof/builder.rs", "paths of modules"),
     ("report/src/exports/sheet.rs", "the space before the first heading"),
     ("report/src/exports/text/tree.rs", "the sort key that was typed"),
     ("report/src/picture/page/mod.rs", "the scripts of the page"),

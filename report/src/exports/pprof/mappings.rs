@@ -6,7 +6,7 @@
 //!   files                            each from its beginning on, one behind another
 //! ```
 
-use super::frames::{CodePlace, Frames};
+use crate::exports::frames::{CodePlace, Frames};
 use crate::pprof::{Room, is_kernel, page_after, page_of};
 use crate::profile::names::ModuleName;
 

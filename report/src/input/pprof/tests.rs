@@ -63,7 +63,9 @@ impl Made {
             let function = known.unwrap_or_else(|| {
                 let id = self.0.function.len() as u64 + 1;
                 let filename = self.text("a.c");
-                self.0.function.push(PprofFunction { id, name, filename, system_name: name });
+                let (system_name, start_line) = (name, 0);
+                let function = PprofFunction { id, name, filename, system_name, start_line };
+                self.0.function.push(function);
                 id
             });
             PprofLine { function, line: 7 }

@@ -26,7 +26,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use tempfile::TempDir;
 
 use crate::input::map;
-use crate::query::Demangle;
+use crate::query::{Demangle, SymbolOptions};
 use crate::symbols::elf::scopes::{self, Scopes};
 use crate::symbols::elf::{self, Segment};
 
@@ -51,6 +51,8 @@ pub struct SourceFrame {
     pub file: Option<String>,
     /// Line in the source file; 0 if unknown.
     pub line: u32,
+    /// Line at which the function begins; 0 if unknown, or not asked for.
+    pub start_line: u32,
 }
 
 /// Number of a line or name of [`SourceLines`].
@@ -64,6 +66,8 @@ pub struct SourceLine {
     pub file: Box<str>,
     /// Line in it; 0 if unknown.
     pub line: u32,
+    /// Line at which its function begins; 0 if unknown, or not asked for.
+    pub start: u32,
 }
 
 /// A source line, or what stands for one that is unknown: the name of a function or a place in it.
@@ -95,6 +99,7 @@ pub struct SourceLines {
     file: Option<DebugFile>,
     demangle: Demangle,
     whole_paths: bool,
+    start_lines: bool,
     spare: Mutex<Vec<Loader>>,
     /// Opened when a name needs it.
     scopes: OnceLock<Option<Scopes>>,
@@ -118,7 +123,7 @@ impl SourceLines {
         file: Option<DebugFile>,
         bundled: FxHashMap<u64, Vec<SourceFrame>>,
         demangle: Demangle,
-        whole_paths: bool,
+        options: &SymbolOptions,
     ) -> Self {
         let loader = file.as_ref().and_then(open);
         let file = file.filter(|_| loader.is_some());
@@ -126,7 +131,8 @@ impl SourceLines {
             bundled,
             file,
             demangle,
-            whole_paths,
+            whole_paths: options.source_paths,
+            start_lines: options.start_lines,
             spare: Mutex::new(loader.into_iter().collect()),
             scopes: OnceLock::new(),
             known: Mutex::default(),
@@ -187,10 +193,13 @@ impl SourceLines {
             {
                 *name = whole;
             }
+            let scopes = if self.start_lines { self.scopes() } else { None };
+            let start = entry.zip(scopes).map(|(entry, scopes)| scopes.start_line(linked, entry));
             all.push(SourceFrame {
                 function: name,
                 file: frame.location.as_ref().and_then(|at| at.file).map(str::to_owned),
                 line: frame.location.as_ref().and_then(|at| at.line).unwrap_or(0),
+                start_line: start.unwrap_or(0),
             });
         }
         all
@@ -218,7 +227,8 @@ impl SourceLines {
     pub fn place(&self, at: &SourceFrame) -> Option<LineId> {
         let file = at.file.as_deref()?;
         let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
-        let line = SourceLine { file: name.unwrap_or(file).into(), line: at.line };
+        let file = name.unwrap_or(file).into();
+        let line = SourceLine { file, line: at.line, start: at.start_line };
         Some(self.insert(LineOrName::Line(line)))
     }
 

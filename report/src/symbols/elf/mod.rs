@@ -14,6 +14,7 @@ pub(crate) mod functions;
 pub(crate) mod go;
 pub(crate) mod lines;
 pub(crate) mod plt;
+mod scope_tree;
 mod scopes;
 pub(crate) mod symbols;
 

@@ -29,10 +29,9 @@ use object::{Object, ObjectKind, ObjectSection};
 use recrep_console::demangle;
 use rustc_hash::FxHashMap;
 
+use super::scope_tree::{EntryRef, FunctionDeclaration, ScopeKind, ScopeReader, ScopeTree};
 use crate::input::map::Bytes;
 use crate::symbols::file::{self, kept};
-
-type ScopeReader<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Most references from an entry to the one that declares it.
 const MOST_REFERENCES: usize = 16;
@@ -75,41 +74,6 @@ struct ScopedName {
     /// ScopedName without the scopes.
     bare: String,
     whole: String,
-}
-
-/// Scopes and functions of a unit, by their offset.
-#[derive(Default)]
-struct ScopeTree {
-    nodes: Vec<ScopeNode>,
-}
-
-struct ScopeNode {
-    entry: usize,
-    /// Index of the scope around it; `None` if that is the unit.
-    parent: Option<usize>,
-    kind: ScopeKind,
-    /// For a class without a name: its number among those of its scope, from 1.
-    number: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ScopeKind {
-    Namespace,
-    Class,
-    Function,
-}
-
-impl ScopeKind {
-    fn of(tag: gimli::DwTag) -> Option<Self> {
-        match tag {
-            gimli::DW_TAG_namespace => Some(Self::Namespace),
-            gimli::DW_TAG_class_type | gimli::DW_TAG_structure_type | gimli::DW_TAG_union_type => {
-                Some(Self::Class)
-            }
-            gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine => Some(Self::Function),
-            _ => None,
-        }
-    }
 }
 
 /// Entry that declares another one, and what was met on the way to it.
@@ -171,13 +135,41 @@ impl Scopes {
     /// Returns the whole name of the function `bare` at an address, whose entry is the one at this
     /// offset in its unit; `None` if it has a linkage name or is not found.
     pub(crate) fn name(&self, address: u64, entry: usize, bare: &str) -> Option<String> {
-        let after = self.ranges.partition_point(|range| range.begin <= address);
-        let before = self.ranges.get(..after)?.iter().rev().take(MOST_RANGES);
-        let mut containing = before.filter(|range| address < range.end);
-        containing.find_map(|range| {
-            let known = self.known(DebugEntry { unit: range.unit, entry });
+        self.entries(address, entry).find_map(|entry| {
+            let known = self.known(entry);
             known.filter(|name| name.bare == bare).map(|name| name.whole)
         })
+    }
+
+    /// Returns the line at which the function at an address begins, whose entry is the one at this
+    /// offset in its unit; 0 if unknown.
+    pub(crate) fn start_line(&self, address: u64, entry: usize) -> u32 {
+        self.entries(address, entry).find_map(|entry| self.declared_line(entry)).unwrap_or(0)
+    }
+
+    /// Returns the entries at this offset in the units that have an address.
+    fn entries(&self, address: u64, entry: usize) -> impl Iterator<Item = DebugEntry> {
+        let after = self.ranges.partition_point(|range| range.begin <= address);
+        let before = self.ranges.iter().take(after).rev().take(MOST_RANGES);
+        let containing = before.filter(move |range| address < range.end);
+        containing.map(move |range| DebugEntry { unit: range.unit, entry })
+    }
+
+    /// Follows a function's references to the entry that has its line.
+    fn declared_line(&self, mut at: DebugEntry) -> Option<u32> {
+        for _ in 0..MOST_REFERENCES {
+            let tree = self.tree_of(at.unit)?;
+            let index = tree.nodes.binary_search_by_key(&at.entry, |node| node.entry).ok()?;
+            let FunctionDeclaration { line, origin } = tree.nodes.get(index)?.declaration;
+            if line > 0 {
+                return Some(line);
+            }
+            at = match origin? {
+                EntryRef::InUnit(entry) => DebugEntry { entry, ..at },
+                EntryRef::InFile(offset) => self.place(offset)?,
+            };
+        }
+        None
     }
 
     fn known(&self, place: DebugEntry) -> Option<ScopedName> {
@@ -200,6 +192,16 @@ impl Scopes {
         let after = self.units.partition_point(|unit| *unit <= offset);
         let unit = *self.units.get(after.checked_sub(1)?)?;
         Some(DebugEntry { unit, entry: offset - unit })
+    }
+
+    /// Returns the scopes of the unit at an offset.
+    fn tree_of(&self, unit: usize) -> Option<Arc<ScopeTree>> {
+        if let Some(known) = lock(&self.trees).get(&unit) {
+            return Some(Arc::clone(known));
+        }
+        let dwarf = self.dwarf();
+        let parsed = dwarf.unit(dwarf.unit_header(DebugInfoOffset(unit)).ok()?).ok()?;
+        Some(self.tree(DebugEntry { unit, entry: 0 }, &parsed))
     }
 
     fn tree(&self, place: DebugEntry, unit: &Unit<ScopeReader<'_>>) -> Arc<ScopeTree> {
@@ -337,46 +339,6 @@ struct Scope {
 fn as_scope(mangled: &str) -> Option<String> {
     let local = format!("_ZZ{}E1x", mangled.strip_prefix("_Z")?);
     demangle::demangled(local.as_bytes()).strip_suffix("::x").map(str::to_owned)
-}
-
-impl ScopeTree {
-    /// Lists the scopes of a unit; of damaged debug information, those before the damage.
-    fn of(unit: &Unit<ScopeReader<'_>>) -> Self {
-        let mut tree = Self::default();
-        // The scopes around the current entry: their depths and indices, and how many of their
-        // classes have no name.
-        let mut around: Vec<Around> = vec![Around { depth: isize::MIN, index: None, unnamed: 0 }];
-        let Ok(mut entries) = unit.entries_raw(None) else { return tree };
-        while !entries.is_empty() {
-            let (entry, depth) = (entries.next_offset().0, entries.next_depth());
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            if let Some(kind) = ScopeKind::of(abbreviation.tag()) {
-                while around.last().is_some_and(|scope| scope.depth >= depth) {
-                    around.pop();
-                }
-                let Some(parent) = around.last_mut() else { break };
-                let is_unnamed =
-                    abbreviation.attributes().iter().all(|it| it.name() != gimli::DW_AT_name);
-                parent.unnamed += u32::from(is_unnamed && kind == ScopeKind::Class);
-                let node = ScopeNode { entry, parent: parent.index, kind, number: parent.unnamed };
-                around.push(Around { depth, index: Some(tree.nodes.len()), unnamed: 0 });
-                tree.nodes.push(node);
-            }
-            if entries.skip_attributes(abbreviation.attributes()).is_err() {
-                break;
-            }
-        }
-        tree
-    }
-}
-
-/// Scope around the current entry of a walk through a unit.
-struct Around {
-    depth: isize,
-    index: Option<usize>,
-    /// Classes without a name so far.
-    unnamed: u32,
 }
 
 /// Reads the sections of a linked file that names need.

@@ -126,6 +126,7 @@ impl Bundled {
                 function: text(frame.function),
                 file: text(frame.file),
                 line: frame.line,
+                start_line: 0,
             });
             lines.insert(place.address, frames.collect());
         }

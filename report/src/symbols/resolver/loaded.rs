@@ -57,7 +57,7 @@ impl Loaded {
                 file.flatten(),
                 bundled.unwrap_or_default(),
                 self.demangle,
-                self.search.options.source_paths,
+                &self.search.options,
             )
         })
     }

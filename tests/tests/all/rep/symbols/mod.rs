@@ -10,6 +10,7 @@ mod live;
 mod proven;
 mod recorded;
 mod sources;
+mod start_lines;
 
 use std::os::unix::fs::MetadataExt;
 

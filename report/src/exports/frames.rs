@@ -1,13 +1,27 @@
-//! Functions, modules and locations of a profile's frames.
+//! Functions, modules and code places of a profile's frames, for exports that list each once: sorted by
+//! what they are, so that numbers do not depend on the number of threads.
+
+use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pprof::is_kernel;
 use crate::profile::Profile;
 use crate::profile::names::{
-    CALLERS_UNKNOWN, FrameCode, FrameId, FunctionId, ModuleName, ModuleNameId, NamedFrame,
-    ProfileNames,
+    CALLERS_UNKNOWN, CodeKind, FrameCode, FrameId, FunctionId, ModuleName, ModuleNameId,
+    NamedFrame, ProfileNames,
 };
+use crate::query::{FrameKey, Needs, Query};
+
+/// Adds to a query what [`Frames`] need: whole stacks of addresses, with functions and source lines.
+pub(super) fn complete(query: &mut Query) {
+    query.needs = Needs { stacks: true, addresses: true, ..Needs::NONE };
+    query.chains.key = FrameKey::Address;
+    query.chains.most = Some(usize::MAX);
+    query.symbol_sources.source_paths = true;
+    // Else a line is that of the innermost of several functions.
+    query.symbol_sources.start_lines = query.chains.inlined == Some(true);
+}
 
 /// Address with its functions: inlined ones, innermost first, then the one that contains them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,27 +37,68 @@ pub(super) struct CodePlace {
 /// A function.
 #[derive(Debug)]
 pub(super) struct ExportedFunction<'p> {
-    module: Option<usize>,
+    pub(super) module: Option<usize>,
     pub(super) name: String,
     /// Name as the file spells it.
     pub(super) system_name: String,
     /// `None` if it stands for callers that are not known.
     function: Option<FunctionId>,
-    /// Source file at the lowest address that is known, and that address.
+    /// Source file at the lowest address that is known, the line at which the function begins (0 if
+    /// unknown), and that address.
     pub(super) file: &'p str,
+    pub(super) start_line: u32,
     lowest: u64,
     /// First address of the function, in the module's own terms, if it is known.
-    start: Option<u64>,
+    pub(super) start: Option<u64>,
 }
 
 /// A frame of callchains.
-#[derive(Clone, Copy, Debug, Default)]
-struct ExportedFrame {
-    module: Option<usize>,
-    address: Option<u64>,
-    function: Option<usize>,
-    line: u32,
-    is_inlined: bool,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ExportedFrame {
+    /// Number of the module in [`Frames::modules`].
+    pub(super) module: Option<usize>,
+    /// Address in the module's own terms; a recorded one without a module.
+    pub(super) address: Option<u64>,
+    /// Number of the function in [`Frames::functions`].
+    pub(super) function: Option<usize>,
+    /// Source line, 0 if unknown.
+    pub(super) line: u32,
+    /// `true` for an inlined function; the frame that contains it follows in chains.
+    pub(super) is_inlined: bool,
+}
+
+/// Kind of the code of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodeType {
+    Kernel,
+    Native,
+    /// Made at run time.
+    Jit,
+    /// A function of Python, for which CPython made code at run time.
+    Python,
+}
+
+impl CodeType {
+    /// Returns the kind of a frame in a module, at an address and in a function; `None` if it stands
+    /// for callers that are not known.
+    pub(super) fn of(
+        module: Option<&ModuleName>,
+        address: u64,
+        function: Option<&ExportedFunction<'_>>,
+    ) -> Option<Self> {
+        /// Beginning of the names that CPython gives to its functions.
+        const PYTHON: &str = "py::";
+        let is_python = function.is_some_and(|function| function.name.starts_with(PYTHON));
+        match module.map(|module| module.code) {
+            Some(CodeKind::Kernel) => Some(Self::Kernel),
+            Some(CodeKind::Jit) if is_python => Some(Self::Python),
+            Some(CodeKind::Jit) => Some(Self::Jit),
+            Some(CodeKind::User) => Some(Self::Native),
+            None if address == 0 && function.is_some() => None,
+            None if is_kernel(address, b"") => Some(Self::Kernel),
+            None => Some(Self::Native),
+        }
+    }
 }
 
 /// All frames of a profile.
@@ -84,6 +139,35 @@ impl<'p> Frames<'p> {
         Self { all, functions, modules }
     }
 
+    /// Returns a frame, given its number in chains.
+    pub(super) fn get(&self, number: u32) -> Option<&ExportedFrame> {
+        self.all.get(number as usize)
+    }
+
+    /// Iterates over the frames by their numbers in chains.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ExportedFrame> {
+        self.all.iter()
+    }
+
+    /// Returns the text of a frame: its function, or `module+address` without one.
+    pub(super) fn text(&self, frame: &ExportedFrame) -> Cow<'_, str> {
+        let function = frame.function.and_then(|function| self.functions.get(function));
+        let module = frame.module.and_then(|module| self.modules.get(module));
+        match (function, module, frame.address) {
+            (Some(function), ..) => function.name.as_str().into(),
+            (None, Some(module), Some(address)) => format!("{}+{address:#x}", module.name).into(),
+            (None, None, Some(address)) => format!("{address:#x}").into(),
+            (None, _, None) => "[unknown]".into(),
+        }
+    }
+
+    /// Returns the kind of a frame's code; `None` if it stands for callers that are not known.
+    pub(super) fn kind(&self, frame: &ExportedFrame) -> Option<CodeType> {
+        let module = frame.module.and_then(|module| self.modules.get(module));
+        let function = frame.function.and_then(|function| self.functions.get(function));
+        CodeType::of(module.copied(), frame.address.unwrap_or(0), function)
+    }
+
     /// Returns the CPU mode that follows from an address.
     pub(super) fn mode(&self, place: &CodePlace) -> &'static str {
         let module = place.module.and_then(|module| self.modules.get(module));
@@ -101,21 +185,17 @@ impl<'p> Frames<'p> {
         self.functions.iter().enumerate().filter_map(place)
     }
 
-    /// Returns the places of frames, given their numbers, innermost first.
-    pub(super) fn places(&self, frames: impl Iterator<Item = u32>) -> Vec<CodePlace> {
-        let (mut places, mut open) = (Vec::new(), CodePlace::default());
-        for number in frames {
-            let Some(frame) = self.all.get(number as usize) else { continue };
-            open.lines.extend(frame.function.map(|function| (function, frame.line)));
+    /// Returns the place of inlined functions, innermost first, and the frame that contains them,
+    /// given their numbers.
+    pub(super) fn place(&self, numbers: &[u32]) -> CodePlace {
+        let mut place = CodePlace::default();
+        for frame in numbers.iter().filter_map(|number| self.get(*number)) {
+            place.lines.extend(frame.function.map(|function| (function, frame.line)));
             if !frame.is_inlined {
-                (open.module, open.address) = (frame.module, frame.address);
-                places.push(std::mem::take(&mut open));
+                (place.module, place.address) = (frame.module, frame.address);
             }
         }
-        if !open.lines.is_empty() {
-            places.push(open);
-        }
-        places
+        place
     }
 }
 
@@ -149,6 +229,7 @@ impl ExportedFunction<'_> {
             system_name: CALLERS_UNKNOWN.to_owned(),
             function: None,
             file: "",
+            start_line: 0,
             lowest: u64::MAX,
             start: None,
         }
@@ -180,7 +261,7 @@ impl<'p> ExportedFunctions<'p> {
         };
         let line = frame.source_line();
         let file = line.map_or("", |line| &line.file);
-        let line = line.map_or(0, |line| line.line);
+        let (start_line, line) = line.map_or((0, 0), |line| (line.start, line.line));
         let function = function.map(|function| {
             let name = names.spelled(function).to_owned();
             self.number(ExportedFunction {
@@ -189,6 +270,7 @@ impl<'p> ExportedFunctions<'p> {
                 name,
                 function: Some(function),
                 file,
+                start_line,
                 start: frame.start,
                 lowest: if file.is_empty() { u64::MAX } else { frame.address.unwrap_or(0) },
             })
@@ -204,6 +286,7 @@ impl<'p> ExportedFunctions<'p> {
             Some(known) => {
                 if (function.lowest, function.file) < (known.lowest, known.file) {
                     (known.lowest, known.file) = (function.lowest, function.file);
+                    known.start_line = function.start_line;
                 }
                 known.start = known.start.into_iter().chain(function.start).min();
             }
