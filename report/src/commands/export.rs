@@ -13,15 +13,16 @@ use clap::Parser;
 
 use crate::cli::outcome::replace_file;
 use crate::cli::{self, FilterArgs, SourcesArgs, SymbolArgs};
-use crate::engine::facts::facts;
+use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::gather::gather;
+use crate::engine::schedule::Schedule;
 use crate::exports::FileExport;
 use crate::exports::outputs::Output;
 use crate::input::{Input, each, retry_if_changed};
 use crate::listings::bundle::SharedInputs;
 #[cfg(feature = "parquet")]
 use crate::listings::data_set::{self, DataSetArgs, DataSetQuery};
-use crate::query::{ChainOptions, Column, Mode, Query, Source, Warning};
+use crate::query::{ChainOptions, Column, Filters, Mode, Query, Source, Warning};
 
 /// Write profiles as files of another format, which need no recording and no programs
 #[derive(Debug, Parser)]
@@ -30,8 +31,8 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
-    /// Format of the files: pprof (go tool pprof, and rep itself), speedscope, or parquet (samples as
-    /// tables for data engines)
+    /// Format of the files: pprof (go tool pprof, and rep itself), speedscope, firefox (Firefox
+    /// Profiler), perfetto, otlp (OpenTelemetry), or parquet (samples as tables for data engines)
     #[arg(
         long, hide_possible_values = true, default_value = "pprof", help_heading = "Output",
         value_parser = cli::output_parser(Output::is_of_files)
@@ -126,6 +127,10 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
     let Some(export) = args.format.file else {
         return Err(format!("--format {} writes no files", args.format.name));
     };
+    if args.labels.is_some() && export.shows_time() {
+        let message = "has processes, threads and CPUs in its own way; it takes no --labels";
+        return Err(format!("--format {} {message}", args.format.name));
+    }
     query.columns = match args.labels.as_deref().unwrap_or("comm") {
         "none" => Vec::new(),
         names => {
@@ -195,7 +200,14 @@ fn export(
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<Warning>> {
     let query = Query { sources: vec![source.clone()], ..asked.query.clone() };
-    let (profile, query, facts) = retry_if_changed(&query.sources, || gather(&query, facts))?;
+    // What threads do at other times is not asked for then.
+    let has_schedule = asked.export.shows_time() && query.filters == Filters::default();
+    let (profile, query, facts) = retry_if_changed(&query.sources, || {
+        gather(&query, |session| match has_schedule {
+            true => RecordingFacts { schedule: Schedule::read(session), ..facts(session) },
+            false => facts(session),
+        })
+    })?;
     let failure = profile.warnings.iter().find(|warning| warning.is_failure());
     if let Some(failure) = failure {
         bail!("{}", failure.message);

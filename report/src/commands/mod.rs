@@ -166,10 +166,11 @@ pub(crate) static COMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "export",
-        shows: "profiles for pprof, or to be kept: they need no recording and no programs",
+        shows: "profiles for pprof and other viewers, or to be kept: they need no recording",
         examples: &[
             "rep export -o profile.pb.gz         then: go tool pprof -http=: profile.pb.gz",
             "rep export -o base/ base.*.data     a file for each run, which rep reads, too",
+            "rep export --format firefox -o app.json.gz app.data     for profiler.firefox.com",
         ],
         place: HelpPlace::Name,
         definition: export::ExportArgs::command,

@@ -9,6 +9,7 @@ use recrep_format::feature::{
     Version,
 };
 
+use super::schedule::Schedule;
 use crate::pprof::{EventFacts, Facts};
 use crate::query::SymbolOptions;
 use crate::samples::{Session, shows_inlined};
@@ -19,6 +20,8 @@ pub(crate) struct RecordingFacts {
     pub(crate) facts: Facts,
     /// Time of the first sample, in nanoseconds since 1970, if the recording has it.
     pub(crate) began: Option<u64>,
+    /// Threads over time, if they were asked for.
+    pub(crate) schedule: Schedule,
 }
 
 /// Returns the facts about the recording of an input.
@@ -63,7 +66,7 @@ pub(crate) fn facts(session: &Session<'_>) -> RecordingFacts {
         incomplete: !session.is_complete(),
         events: events.collect(),
     };
-    RecordingFacts { facts, began }
+    RecordingFacts { facts, began, schedule: Schedule::default() }
 }
 
 /// Returns a feature of the header; `None` if the file lacks it or it is damaged.

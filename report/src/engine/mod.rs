@@ -23,6 +23,7 @@ mod labels;
 mod module_uses;
 pub(crate) mod multiplexed;
 pub(crate) mod report;
+pub(crate) mod schedule;
 pub(crate) mod signs;
 pub(crate) mod unmatched;
 

@@ -46,6 +46,12 @@ pub(crate) trait FileExport: Sync {
     /// Returns the end of the names of its files.
     fn extension(&self) -> &'static str;
 
+    /// Returns whether it shows samples one by one in time, which have no labels, and threads over
+    /// time.
+    fn shows_time(&self) -> bool {
+        false
+    }
+
     /// Adds what the file needs to a query whose columns are the labels of samples.
     fn complete(&self, query: &mut Query);
 

@@ -7,15 +7,22 @@
 
 mod csv;
 mod export;
+#[cfg(feature = "firefox")]
+mod firefox;
 mod folded;
 mod frames;
 mod json;
 pub(crate) mod markdown;
+mod otlp;
 pub(crate) mod outputs;
+mod perfetto;
 mod pprof;
 pub(crate) mod sheet;
 mod speedscope;
 mod text;
+mod timed;
+#[cfg(feature = "firefox")]
+mod weights;
 
 use std::io::{self, Write};
 

@@ -15,8 +15,10 @@ use std::io::{self, Write};
 use recrep_counts::Format as CountFormat;
 
 use super::export::{Export, FileExport};
+#[cfg(feature = "firefox")]
+use super::firefox;
 use super::sheet::{Tables, write_csv};
-use super::{csv, folded, json, markdown, pprof, speedscope, text};
+use super::{csv, folded, json, markdown, otlp, perfetto, pprof, speedscope, text};
 use crate::query::Needs;
 
 /// A value of `--format`. It is offered by the commands whose answers it prints.
@@ -183,6 +185,10 @@ static OUTPUTS: &[Output] = &[
         data_set: Some(Needs { stacks: true, addresses: true, ..Needs::NONE }),
         ..of_nothing("parquet")
     },
+    #[cfg(feature = "firefox")]
+    Output { file: Some(&firefox::Firefox), ..of_nothing("firefox") },
+    Output { file: Some(&perfetto::Perfetto), ..of_nothing("perfetto") },
+    Output { file: Some(&otlp::Otlp), ..of_nothing("otlp") },
     Output { paths: Some(COMPANIONS), ..of_nothing("bolt") },
     Output {
         comparison: Some(AnswerWriter {

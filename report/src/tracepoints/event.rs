@@ -34,6 +34,20 @@ impl Tracepoint {
         Self { fields, common, hidden, print_fmt, endian, long_size }
     }
 
+    /// Returns the value of a field that is a number, in the sample that has these raw bytes, with
+    /// as many bits as the field; `None` if the event lacks it.
+    pub(crate) fn number(&self, name: &str, bytes: &[u8]) -> Option<u64> {
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        RawFields { bytes, endian: self.endian }.number(field.offset, field.size)
+    }
+
+    /// Returns the value of a field that is a text, in the sample that has these raw bytes.
+    pub(crate) fn field_text<'e>(&self, name: &str, bytes: &'e [u8]) -> Option<&'e [u8]> {
+        let field = self.fields.iter().find(|field| field.name == name && field.is_string())?;
+        let text = RawFields { bytes, endian: self.endian }.bytes_of(field);
+        text.split(|byte| *byte == 0).next()
+    }
+
     /// Returns the values in the sample that has these raw bytes.
     pub(super) fn values<'e>(
         &'e self,

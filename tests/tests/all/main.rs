@@ -27,6 +27,7 @@ mod disassembly;
 mod dump;
 mod event_tables;
 mod evlist;
+mod exports;
 mod firefox;
 mod fixtures;
 mod fleet;

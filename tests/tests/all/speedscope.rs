@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_fixtures::manifest::cases;
 use recrep_format::abi::{SampleType, context};
 use recrep_format::endian::Endian;
-use recrep_tests::forms::forms;
 use recrep_tests::programs::rep;
 use recrep_tests::run::run;
 use serde_json::{Value, json};
@@ -69,32 +67,4 @@ fn stacks_are_merged_and_begin_with_the_label() {
     let profile = &answer["profiles"][0];
     assert_eq!((&profile["type"], &profile["name"]), (&json!("sampled"), &json!("cpu-clock")));
     assert_eq!((&profile["startValue"], &profile["endValue"]), (&json!(0), &json!(13)));
-}
-
-/// Each event's weights add up to its period in the report.
-#[test]
-fn weights_add_up_to_the_totals() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut files = 0;
-    for case in cases() {
-        let Some(form) = forms(&case, |form| !form.container.is_pipe()).pop() else { continue };
-        let (file, out) = (dir.path().join("perf.data"), dir.path().join("out"));
-        std::fs::write(&file, case.bytes(form)).unwrap();
-        let written =
-            run(rep().args(["export", "--format", "speedscope", "-o"]).arg(&out).arg(&file));
-        if written.code() != 0 {
-            continue;
-        }
-        let written: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
-        let report = run(rep().args(["--json", "-s", "comm"]).arg(&file));
-        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
-        let events = report["events"].as_array().unwrap();
-        for (event, profile) in events.iter().zip(written["profiles"].as_array().unwrap()) {
-            let sum = numbers(&profile["weights"]).into_iter().fold(0, u64::wrapping_add);
-            assert_eq!(sum, event["period"].as_u64().unwrap(), "{}", case.name);
-            assert_eq!(profile["name"], event["name"], "{}", case.name);
-        }
-        files += 1;
-    }
-    assert!(files > 20, "{files} fixtures have samples");
 }

@@ -72,7 +72,8 @@ impl FileExport for Speedscope {
             let mut stack: Vec<usize> = called.chain(labels.iter().rev().map(number)).collect();
             stack.reverse();
             if let Some(stacks) = stacks.get_mut(*event) {
-                *stacks.entry(stack).or_default() += sample.count.period;
+                let weight = stacks.entry(stack).or_default();
+                *weight = weight.saturating_add(sample.count.period);
             }
         }
         let events = profile.events().iter().zip(&facts.facts.events).zip(&stacks);
@@ -82,7 +83,7 @@ impl FileExport for Speedscope {
                 "name": facts.name,
                 "unit": if event.counts_time { "nanoseconds" } else { "none" },
                 "startValue": 0,
-                "endValue": stacks.values().sum::<u64>(),
+                "endValue": stacks.values().fold(0, |sum: u64, weight| sum.saturating_add(*weight)),
                 "samples": stacks.keys().collect::<Vec<_>>(),
                 "weights": stacks.values().collect::<Vec<_>>(),
             })
