@@ -1,7 +1,8 @@
-//! Signs in the counted stacks that a recording shows less than it could: interpreters, and user
-//! stacks that do not reach the start of their program. Each has a remedy.
+//! Signs in the counted stacks that a recording shows less than it could: interpreters, code of
+//! JITs without names, and user stacks that do not reach the start of their program. Each has a
+//! remedy.
 //!
-//! Both are computed once per file, from distinct rows and distinct stacks.
+//! All are computed once per file, from distinct rows and distinct stacks.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use crate::profile::user_stacks::{
 };
 use crate::query::{Field, Key, KeyAddress, MAX_STACK, Meta, SortKey, Warning};
 use crate::samples::{Session, are_hardware_calls};
-use crate::symbols::Module;
+use crate::symbols::{Module, ModuleKind};
 use crate::timeline::{CommRef, ThreadRef};
 
 /// Number of frames at which the kernel cuts callchains by default.
@@ -91,6 +92,7 @@ impl Labeller<'_> {
         let (mut hints, mut counted) = (Vec::new(), CountedStacks::default());
         if layout.has(Field::Address) && query.has(SortKey::Symbol) {
             hints = self.interpreters(rows, stacks, &RecordedCommand::of(session));
+            hints.extend(self.nameless_jit(rows));
         }
         // Frames without a function must be there, and none of branches.
         let has_chains = layout.has(Field::Chain) && layout.cpu_mode;
@@ -155,6 +157,33 @@ impl Labeller<'_> {
             hints.push(Warning::new(Warning::INTERPRETER, message));
         }
         hints
+    }
+
+    /// Returns a hint if code of JITs without names has at least 5 % of the samples.
+    fn nameless_jit(&self, rows: &Rows) -> Option<Warning> {
+        let is_jit = |module: &&Module| matches!(module.kind, ModuleKind::PerfMap { .. });
+        let are_jits: Vec<bool> = self.modules.iter().map(is_jit).collect();
+        if !are_jits.contains(&true) {
+            return None;
+        }
+        let (mut nameless, mut all) = (0_u64, 0_u64);
+        for (key, count) in rows.iter() {
+            all = all.saturating_add(count.samples);
+            let frame = frame_at(&key, KeyAddress::At);
+            let module = (frame.module as usize).checked_sub(1);
+            let is_jit = module.and_then(|module| are_jits.get(module)) == Some(&true);
+            if is_jit && (!frame.end.is_symbol || self.is_inferred(&frame)) {
+                nameless = nameless.saturating_add(count.samples);
+            }
+        }
+        let message = format!(
+            "{:.1}% of the samples are in code that a JIT made, without names: run the program so \
+             that it writes them down (java -XX:+DumpPerfMapAtExit, node --perf-basic-prof); \
+             `rep modules` says what was looked for",
+            share(nameless, all)
+        );
+        let is_much = nameless > 0 && nameless.saturating_mul(20) >= all;
+        is_much.then(|| Warning::new(Warning::NAMELESS_JIT, message))
     }
 
     /// Returns whether a function that begins so is in any stack.

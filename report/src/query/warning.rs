@@ -27,6 +27,8 @@ impl Warning {
 
     /// Code if much time is in an interpreter whose functions have no names.
     pub const INTERPRETER: &'static str = "interpreter";
+    /// Code if much time is in code of a JIT that has no names.
+    pub const NAMELESS_JIT: &'static str = "nameless-jit";
     /// Code if many user stacks do not reach the start of their program.
     pub const BROKEN_STACKS: &'static str = "broken-stacks";
 
@@ -36,7 +38,10 @@ impl Warning {
 
     /// Returns whether it says what would show more: nothing is wrong with the input.
     pub fn is_hint(&self) -> bool {
-        matches!(self.code, Self::INTERPRETER | Self::BROKEN_STACKS | Self::MISSING_CALLERS)
+        matches!(
+            self.code,
+            Self::INTERPRETER | Self::NAMELESS_JIT | Self::BROKEN_STACKS | Self::MISSING_CALLERS
+        )
     }
 
     /// Creates a warning about the whole input.

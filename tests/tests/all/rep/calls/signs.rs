@@ -168,6 +168,22 @@ fn interpreters_have_a_remedy() {
     assert_eq!(hints(&interpreted("_PyEval_EvalFrameDefault", "other"), "-s comm"), []);
 }
 
+#[test]
+fn code_of_a_jit_without_names_has_a_remedy() {
+    let place = interpreted("run", "other");
+    let said = || {
+        let shown = place.command("").output().unwrap();
+        String::from_utf8(shown.stderr).unwrap()
+    };
+    assert!(!said().contains("without names"), "{}", said());
+    // The map lacks a function that has half of the samples.
+    place.put("root/tmp/perf-7.map", format!("{MAIN:x} 10 main\n{WORK:x} 10 work\n"));
+    let hint = "rep: hint: 50.0% of the samples are in code that a JIT made, without names: ";
+    assert!(said().contains(hint), "{}", said());
+    fs::remove_file(place.at("root/tmp/perf-7.map")).unwrap();
+    assert!(said().contains("100.0% of the samples are in code that a JIT made"), "{}", said());
+}
+
 /// Tests that record.
 mod live {
     use super::*;
