@@ -27,24 +27,27 @@ pub fn perf_events() -> bool {
 /// These commands, separated by spaces. Some (go, openssl) have a `version` for a `--version`.
 #[track_caller]
 pub fn commands(names: &str) -> bool {
-    let runs = |name: &str| {
-        ["--version", "version"].iter().any(|version| {
-            Command::new(name).arg(version).output().is_ok_and(|output| output.status.success())
-        })
-    };
     let missing = names.split(' ').find(|name| !runs(name));
     met(&missing.map_or(Ok(()), |name| Err(format!("needs {name}"))))
 }
 
-/// Node, Chromium, and what the tests of pages import (`npm ci` in `tests/page`): where these
-/// modules are missing, in CI too, the test says that it did not run.
+/// Returns whether a command says its version.
+fn runs(name: &str) -> bool {
+    ["--version", "version"].iter().any(|version| {
+        Command::new(name).arg(version).output().is_ok_and(|output| output.status.success())
+    })
+}
+
+/// Node, Chromium or its shell without windows, and what the tests of pages import (`npm ci` in
+/// `tests/page`): where these modules are missing, in CI too, the test says that it did not run.
 #[track_caller]
 pub fn browser() -> bool {
     if !workspace().join("tests/page/node_modules").is_dir() {
         skipped("needs the modules of tests/page: npm ci --prefix tests/page");
         return false;
     }
-    commands("node chromium")
+    let shell = runs("chromium-headless-shell");
+    commands(if shell { "node" } else { "node chromium" })
 }
 
 /// A Python that has DuckDB, which `.ci/run` installs into `target/python`: where there is none, in CI
