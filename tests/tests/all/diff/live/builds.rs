@@ -1,6 +1,6 @@
 //! Functions of one source in two builds are matched, whatever compilers add to their names.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_tests::needs;
@@ -25,7 +25,7 @@ int main() {
     Box box;
     auto first = [](long n) APART { for (long i = 0; i < n; i++) sum = sum * 3 + 1; };
     auto second = [](long n) APART { for (long i = 0; i < n; i++) sum = sum * 5 + 1; };
-    for (int turn = 0; turn < 600; turn++) {
+    for (int turn = 0; turn < 200; turn++) {
         hidden(60000); made(50000); made(40000.0); box.f(50000); ((const Box &)box).f(60000L);
         part(40000, 3); part(30000, 3); first(30000); second(40000);
     }
@@ -43,7 +43,7 @@ impl Work for Size { #[inline(never)] fn work(&self, n: u64) -> u64 { let mut s 
 fn main() {
     let size = Size { x: 3 };
     let mut t = 0;
-    for _ in 0..900 {
+    for _ in 0..300 {
         t ^= plain(60000); t ^= generic(3u32, 40000); t ^= generic(5u8, 50000); t ^= size.work(50000);
         t ^= call(&|n| { let mut s = 1u64; for i in 0..n { s = s.wrapping_mul(black_box(i) | 1); } s }, 40000);
         t ^= call(&|n| { let mut s = 9u64; for i in 0..n { s = s.wrapping_sub(black_box(i)); } s }, 30000);
@@ -52,17 +52,18 @@ fn main() {
 }
 ";
 
-/// Compiles a source twice, records the programs, and returns the functions of many samples with
-/// their statuses; none if a compiler is missing.
-fn compared(source: (&str, &str), builds: [&str; 2]) -> Option<Vec<(String, String)>> {
-    let (name, text) = source;
-    let dir = tempfile::tempdir().unwrap();
-    let source = dir.path().join(name);
-    std::fs::write(&source, text).unwrap();
-    let mut files = [Vec::new(), Vec::new()];
-    for (side, build) in builds.iter().enumerate() {
-        let program = dir.path().join(side.to_string()).join("app");
-        std::fs::create_dir(program.parent().unwrap()).unwrap();
+/// A program compiled in one way, with three recordings of it.
+struct Build {
+    _dir: tempfile::TempDir,
+    files: Vec<PathBuf>,
+}
+
+impl Build {
+    /// Compiles a source and records the program; none if the compiler is missing.
+    fn of((name, text): (&str, &str), build: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, program) = (dir.path().join(name), dir.path().join("app"));
+        std::fs::write(&source, text).unwrap();
         let mut words = build.split(' ');
         let mut compiler = Command::new(words.next().unwrap());
         compiler.args(words).arg("-o").arg(&program).arg(&source);
@@ -70,22 +71,34 @@ fn compared(source: (&str, &str), builds: [&str; 2]) -> Option<Vec<(String, Stri
             println!("skipped: {build} does not compile here");
             return None;
         }
-        for turn in 0..3 {
-            files[side].push(recorded(dir.path(), &program, &format!("{side}.{turn}.data")));
-        }
+        let record = |turn| recorded(dir.path(), &program, &format!("{turn}.data"));
+        let files = (0..3).map(record).collect();
+        Some(Self { _dir: dir, files })
     }
-    let mut command = rep();
-    command.args(["diff", "--json"]).args(&files[0]).arg("--").args(&files[1]);
-    let answer: Value = serde_json::from_slice(&run(&mut command).expect(0).stdout).unwrap();
-    let rows = answer["events"][0]["rows"].as_array().unwrap().iter();
-    let many = rows.filter(|row| row["key"]["dso"] == "app").filter(|row| {
-        row["base"]["samples"].as_u64().unwrap() + row["new"]["samples"].as_u64().unwrap() > 60
-    });
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    Some(many.map(|row| (text(&row["key"]["symbol"]), text(&row["status"]))).collect())
+
+    /// Returns the functions of many samples of this build and a later one, with their statuses.
+    fn compared_with(&self, new: &Self) -> Vec<(String, String)> {
+        let mut command = rep();
+        command.args(["diff", "--json"]).args(&self.files).arg("--").args(&new.files);
+        let answer: Value = serde_json::from_slice(&run(&mut command).expect(0).stdout).unwrap();
+        let rows = answer["events"][0]["rows"].as_array().unwrap().iter();
+        let many = rows.filter(|row| row["key"]["dso"] == "app").filter(|row| {
+            let samples = |side: &str| row[side]["samples"].as_u64().unwrap();
+            samples("base") + samples("new") > 60
+        });
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        many.map(|row| (text(&row["key"]["symbol"]), text(&row["status"]))).collect()
+    }
 }
 
-fn recorded(dir: &Path, program: &Path, name: &str) -> std::path::PathBuf {
+/// Compares builds of a source by these compilers with one by the first compiler.
+fn compared(source: (&str, &str), base: &str, others: &[&str]) -> Vec<Vec<(String, String)>> {
+    let Some(base) = Build::of(source, base) else { return Vec::new() };
+    let others = others.iter().filter_map(|other| Build::of(source, other));
+    others.map(|other| base.compared_with(&other)).collect()
+}
+
+fn recorded(dir: &Path, program: &Path, name: &str) -> PathBuf {
     let file = dir.join(name);
     record(&file, "-e cpu-clock:u -F 4000", &[program.to_str().unwrap().to_owned()]);
     file
@@ -109,12 +122,11 @@ fn builds_of_cpp() {
         return;
     }
     let functions = ["hidden", "made<", "Box::f", "part"];
-    for other in ["g++ -O2 -flto", "clang++ -O2"] {
-        let Some(rows) = compared(("app.cc", CPP), ["g++ -O1", other]) else { continue };
+    for rows in compared(("app.cc", CPP), "g++ -O1", &["g++ -O2 -flto", "clang++ -O2"]) {
         assert_matched(&rows, &functions);
     }
     // Without names on either side there is one row for all.
-    if let Some(rows) = compared(("app.cc", CPP), ["g++ -O1 -s", "g++ -O2 -s"]) {
+    for rows in compared(("app.cc", CPP), "g++ -O1 -s", &["g++ -O2 -s"]) {
         assert_matched(&rows, &["app+?"]);
     }
 }
@@ -125,8 +137,8 @@ fn builds_of_rust() {
         return;
     }
     let functions = ["plain", "generic", "Size as ", "main::{{closure}}"];
-    for other in ["rustc -Copt-level=2 -Ccodegen-units=1 -Cmetadata=x", "rustc +1.88 -O"] {
-        let Some(rows) = compared(("app.rs", RUST), ["rustc -O", other]) else { continue };
+    let others = ["rustc -Copt-level=2 -Ccodegen-units=1 -Cmetadata=x", "rustc +1.88 -O"];
+    for rows in compared(("app.rs", RUST), "rustc -O", &others) {
         assert_matched(&rows, &functions);
     }
 }

@@ -23,7 +23,7 @@ APART void PARSE(void) { WORK(300); }
 APART void scan(void) { WORK(150); }
 APART void copy(void) { WORK(130); }
 APART void fill(void) { WORK(120); }
-int main(void) { for (int i = 0; i < 250; i++) { render(); PARSE(); scan(); copy(); fill(); } }
+int main(void) { for (int i = 0; i < 60; i++) { render(); PARSE(); scan(); copy(); fill(); } }
 "#;
 
 fn built(dir: &Path, name: &str, defines: &[&str]) -> PathBuf {
