@@ -258,7 +258,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
         self.counters.disable(self.kernel)?;
         state.areas.stop();
-        let Some(piece) = slot.as_mut() else { return Ok(()) };
+        match slot {
+            Some(piece) => self.last_round(state, piece),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes what is left in rings and AUX areas, now that nothing is counted any more.
+    fn last_round(&self, state: &mut State, piece: &mut Piece) -> Result<()> {
         state.areas.drain(self.kernel, self.counters, &piece.output)?;
         if state.areas.snapshots() == Some(true) {
             state.areas.snapshot(self.kernel, self.counters, &piece.output)?;
