@@ -196,36 +196,34 @@ impl Labeller<'_> {
 
     /// Counts user stacks, and returns a hint if more than a hundredth of them lack callers for want
     /// of frame pointers, or more than a tenth do not reach the start of their program.
-    pub(crate) fn broken_stacks(
+    fn broken_stacks(
         &self,
         rows: &Rows,
         stacks: &Stacks,
         recorded: &UserChains,
     ) -> (CountedStacks, Option<Warning>) {
-        /// Least number of user stacks that tell anything.
-        const LEAST: u64 = 20;
-        let outer = stacks.chains.fold_callers(Outer::default(), |node, callers: Outer| Outer {
-            depth: callers.depth.saturating_add(1),
-            frames: match callers.depth {
-                0 => [Some(node.frame), None],
-                1 => [callers.frames[0], Some(node.frame)],
-                _ => callers.frames,
-            },
-        });
+        let (counted, lacking) = self.count_user_stacks(rows, stacks, recorded);
+        let hint = self.hint_at_broken(&counted, &lacking, recorded);
+        (counted, hint)
+    }
+
+    /// Counts user stacks, and the samples that lack callers by the number of the module whose
+    /// callers they are.
+    fn count_user_stacks(
+        &self,
+        rows: &Rows,
+        stacks: &Stacks,
+        recorded: &UserChains,
+    ) -> (CountedStacks, BTreeMap<u32, u64>) {
+        let (outer, gaps) = (outer_ends(stacks), gaps(stacks));
         // Few frames are outermost ones.
         let mut known = FxHashMap::<u32, SignEntry>::default();
         let mut entry = |number: Option<u32>| {
             let frame = stacks.frame(number?)?;
             Some(*known.entry(number?).or_insert_with(|| self.entry(frame)))
         };
-        let gaps =
-            stacks.chains.fold_callers(Gap::None, |node, callers| match stacks.frame(node.frame) {
-                Some(frame) if frame.is_missing() => Gap::First,
-                Some(frame) if callers == Gap::First => Gap::After(frame.module),
-                _ => callers,
-            });
         let mut lacking = BTreeMap::<u32, u64>::new();
-        let mut all = UserStacks::default();
+        let mut counted = CountedStacks::default();
         let mut programs = FxHashMap::<(Option<CommRef>, u32), UserStacks>::default();
         for (key, count) in rows.iter() {
             let event = usize::from(Meta::unpack(Field::Meta.of(&key)).event);
@@ -239,17 +237,12 @@ impl Labeller<'_> {
                 1 => (entry(frames[0]), own.then(sampled)),
                 _ => (entry(frames[0]), entry(frames[1])),
             };
+            let Some(is_whole) = is_whole(first, second) else { continue };
             let samples = count.samples;
-            let is_whole = match (first, second) {
-                (None | Some(SignEntry::NotUser), _) => continue,
-                (Some(SignEntry::Named), _) | (_, Some(SignEntry::Named)) => true,
-                (Some(SignEntry::OfRuntime), Some(_)) => true,
-                _ => false,
-            };
             let broken = if is_whole { 0 } else { samples };
             let cut = if depth.saturating_add(u32::from(own)) >= limit { broken } else { 0 };
             let of_row = UserStacks { all: samples, broken, cut };
-            all.add(of_row);
+            counted.all.add(of_row);
             let module = match gaps.get(callers as usize) {
                 Some(Gap::First) => Some(frame_at(&key, KeyAddress::At).module),
                 Some(Gap::After(module)) => Some(*module),
@@ -261,24 +254,36 @@ impl Labeller<'_> {
             }
             programs.entry((self.program(rows, &key), limit)).or_default().add(of_row);
         }
-        let mut counted = CountedStacks { all, ..CountedStacks::default() };
         for ((program, limit), stacks) in programs {
             let program = program.map(|comm| self.timeline.comm(comm).into_owned());
             let kind = StackKind { program, source: recorded.source.clone(), limit };
             counted.of_programs.add(kind, stacks);
         }
+        (counted, lacking)
+    }
+
+    /// Returns a hint if too many of the counted stacks lack callers.
+    fn hint_at_broken(
+        &self,
+        counted: &CountedStacks,
+        lacking: &BTreeMap<u32, u64>,
+        recorded: &UserChains,
+    ) -> Option<Warning> {
+        /// Least number of user stacks that tell anything.
+        const LEAST: u64 = 20;
+        let all = counted.all;
         if all.all < LEAST {
-            return (counted, None);
+            return None;
         }
         let are_broken = all.broken.saturating_mul(10) > all.all;
         if recorded.source == StackSource::FramePointers
-            && let Some(message) = self.lacking_callers(&lacking, all)
+            && let Some(message) = self.lacking_callers(lacking, all)
         {
             let code = if are_broken { Warning::BROKEN_STACKS } else { Warning::MISSING_CALLERS };
-            return (counted, Some(Warning::new(code, message)));
+            return Some(Warning::new(code, message));
         }
         if !are_broken {
-            return (counted, None);
+            return None;
         }
         let programs = heaviest(&counted.of_programs, all);
         let percent = share(all.broken, all.all);
@@ -288,7 +293,7 @@ impl Labeller<'_> {
             "{percent:.1}% of the user stacks do not reach the start of their program{programs}, \
              so callers are missing: {remedy}"
         );
-        (counted, Some(Warning::new(Warning::BROKEN_STACKS, message)))
+        Some(Warning::new(Warning::BROKEN_STACKS, message))
     }
 
     /// Returns the comm of the program that a row is of, or of its thread; `None` if rows have
@@ -337,6 +342,38 @@ impl Labeller<'_> {
                 _ => SignEntry::No,
             },
         }
+    }
+}
+
+/// Returns the outer end of each chain.
+fn outer_ends(stacks: &Stacks) -> Vec<Outer> {
+    stacks.chains.fold_callers(Outer::default(), |node, callers: Outer| Outer {
+        depth: callers.depth.saturating_add(1),
+        frames: match callers.depth {
+            0 => [Some(node.frame), None],
+            1 => [callers.frames[0], Some(node.frame)],
+            _ => callers.frames,
+        },
+    })
+}
+
+/// Returns the gap of each chain.
+fn gaps(stacks: &Stacks) -> Vec<Gap> {
+    stacks.chains.fold_callers(Gap::None, |node, callers| match stacks.frame(node.frame) {
+        Some(frame) if frame.is_missing() => Gap::First,
+        Some(frame) if callers == Gap::First => Gap::After(frame.module),
+        _ => callers,
+    })
+}
+
+/// Returns whether a stack reaches the start of its program, given its outermost frame and the one
+/// that this called; `None` if it is not a user stack.
+fn is_whole(first: Option<SignEntry>, second: Option<SignEntry>) -> Option<bool> {
+    match (first, second) {
+        (None | Some(SignEntry::NotUser), _) => None,
+        (Some(SignEntry::Named), _) | (_, Some(SignEntry::Named)) => Some(true),
+        (Some(SignEntry::OfRuntime), Some(_)) => Some(true),
+        _ => Some(false),
     }
 }
 

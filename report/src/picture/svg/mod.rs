@@ -96,10 +96,22 @@ impl FlameGraph<'_> {
             self.draw(&second, &slots, &mut drawn, &mut fills);
         }
         let legend = self.legend(&slots, &mut fills);
+        out.write_all(self.head(end, &fills).as_bytes())?;
+        out.write_all(legend.as_bytes())?;
+        out.write_all(drawn.as_bytes())?;
+        if self.interactive {
+            // In CDATA nothing is escaped; the script has no end of it.
+            write!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n")?;
+        }
+        out.write_all(b"</svg>\n")
+    }
+
+    /// Returns the begin of the picture, which is so high: styles, title, and the line below it.
+    fn head(&self, height: u32, fills: &Fills) -> String {
         let width = self.width;
         let mut head = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
-             width=\"{width}\" height=\"{end}\" viewBox=\"0 0 {width} {end}\" \
+             width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              aria-labelledby=\"title about\">\n"
         );
         let (title, about) = (xml(&clean(&self.title, 400)), xml(&clean(&self.about, 400)));
@@ -108,20 +120,13 @@ impl FlameGraph<'_> {
             head,
             "<title id=\"title\">{title}</title>\n<desc id=\"about\">{about}</desc>"
         );
-        head.push_str(&style(&fills));
+        head.push_str(&style(fills));
         let _ = writeln!(
             head,
             "<rect class=\"p\" width=\"100%\" height=\"100%\"/>\n<text class=\"t\" x=\"{MARGIN}\" \
              y=\"22\">{shown}</text>\n<text class=\"a\" x=\"{MARGIN}\" y=\"39\">{about}</text>"
         );
-        out.write_all(head.as_bytes())?;
-        out.write_all(legend.as_bytes())?;
-        out.write_all(drawn.as_bytes())?;
-        if self.interactive {
-            // In CDATA nothing is escaped; the script has no end of it.
-            write!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n")?;
-        }
-        out.write_all(b"</svg>\n")
+        head
     }
 
     fn inner_width(&self) -> u32 {

@@ -44,13 +44,7 @@ pub(crate) fn add_symbols(
         if name == 0 || name as usize >= names.len() {
             continue;
         }
-        let index = match symbol.st_shndx(image.endian) {
-            SHN_UNDEF => continue,
-            SHN_XINDEX => {
-                extended.get(at).map_or(usize::MAX, |index| index.get(image.endian) as usize)
-            }
-            index => index.0.into(),
-        };
+        let index = section_index(symbol, extended.get(at), image.endian);
         let Some(section) = image.sections.get(index) else { continue };
         if !counts(symbol, section, image.endian) {
             continue;
@@ -86,6 +80,20 @@ pub(crate) fn add_symbols(
     let added = table.symbols.len() - before;
     table.settle();
     Ok(added)
+}
+
+/// Returns the index of a symbol's section, which for some is in another table; that of no section
+/// for a symbol that is not defined.
+fn section_index(
+    symbol: &Sym64<Endianness>,
+    extended: Option<&U32<Endianness>>,
+    endian: Endianness,
+) -> usize {
+    match symbol.st_shndx(endian) {
+        SHN_UNDEF => usize::MAX,
+        SHN_XINDEX => extended.map_or(usize::MAX, |index| index.get(endian) as usize),
+        index => index.0.into(),
+    }
 }
 
 /// Returns the indices of sections that do not fit into 16 bits.
