@@ -8,8 +8,8 @@ pub fn is_full() -> bool {
 }
 
 /// One of the wanted forms of a case, or all if [`is_full`]. It differs from case to case, so that
-/// all forms are there. For tests of what does not depend on the form; `info`, `dump` and
-/// `fixtures` read all forms.
+/// all forms are there. For tests of what does not depend on the form; `dump` and `fixtures` read all
+/// forms.
 pub fn forms(case: &Case, is_wanted: impl Fn(&Form) -> bool) -> Vec<Form> {
     let mut forms: Vec<Form> = case.forms().filter(is_wanted).collect();
     if !is_full() && !forms.is_empty() {

@@ -174,7 +174,7 @@ fn damaged_files_are_dumped_as_far_as_they_go() {
     let path = dir.path().join("damaged");
     for file in recorded::ALL {
         let original = Original::new(file.bytes.to_vec());
-        for number in 0..if is_full() { 60 } else { 30 } {
+        for number in 0..if is_full() { 60 } else { 15 } {
             std::fs::write(&path, original.variant(number).1).unwrap();
             for view in ["dump", "info", "evlist", "script"] {
                 let outcome = run(rep().arg(view).arg(&path));
