@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use clap::Parser;
 use rustc_hash::FxHashMap;
 
-use super::page_code::{hottest, page_code};
+use super::page_code::page_code;
 use super::picture::{OutputFile, PictureArgs, PictureQuery, PictureSide, write_file};
 use super::title;
 use crate::analyses::diff::{self, EventVerdict, MarkedChange};
@@ -66,12 +66,14 @@ fn page(asked: &HtmlQuery) -> anyhow::Result<Vec<Warning>> {
     let step = sides.iter().map(|side| side.step).max().unwrap_or(1);
     let mut picture = builder.finish(step);
     let mut facts = asked.facts(&sides, &picture);
-    let (code, reasons) = page_code(hottest(&asked.picture.query)?, &picture);
-    facts.code = code;
-    if let [new, _] = sides.as_slice() {
-        facts.verdicts = asked.verdicts(new, &picture);
+    if let [new, others @ ..] = sides.as_slice() {
+        let (code, reasons) = page_code(new, &picture);
+        facts.code = code;
+        facts.remedies.extend(reasons);
+        if !others.is_empty() {
+            facts.verdicts = asked.verdicts(new, &picture);
+        }
     }
-    facts.remedies.extend(reasons);
     if asked.no_host {
         for module in &mut picture.modules {
             module.path = last_part(&module.path);

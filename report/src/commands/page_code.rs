@@ -4,37 +4,20 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::picture::is_summed;
-use crate::analyses::annotate::{AnnotatedEvent, AnnotatedFunction, Limits, annotated};
+use super::picture::PictureSide;
+use crate::analyses::annotate::{AnnotatedFunction, Limits, annotated_answer};
 use crate::code::Extent;
 use crate::picture::Picture;
 use crate::picture::page::{PageCode, PageInstruction};
-use crate::query::{ChainOptions, Mode, Query, Source};
 
 /// Functions whose instructions a page has: as many as are on its first screen.
 const HOTTEST: Limits =
     Limits { most: 14, least: 0.5, extent: Extent::NearSamples { most: 2000, around: 8 } };
 
-/// Annotates the hottest functions of each event: none of standard input, which can be read once,
-/// and of profiles, which have sums only.
-pub(super) fn hottest(query: &Query) -> anyhow::Result<Vec<AnnotatedEvent>> {
-    if query.sources.contains(&Source::Stdin) {
-        return Ok(Vec::new());
-    }
-    let query = Query { chains: ChainOptions::default(), mode: Mode::Samples, ..query.clone() };
-    match annotated(&query, None, HOTTEST) {
-        Ok((_, events)) => Ok(events),
-        Err(error) if is_summed(&error) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns the instructions of annotated functions, and sentences that say why there are none of
-/// some.
-pub(super) fn page_code(
-    events: Vec<AnnotatedEvent>,
-    picture: &Picture,
-) -> (Vec<PageCode>, Vec<String>) {
+/// Returns the instructions of the hottest functions of each event of a side, and sentences that say
+/// why there are none of some.
+pub(super) fn page_code(side: &PictureSide, picture: &Picture) -> (Vec<PageCode>, Vec<String>) {
+    let Some((counted, query)) = &side.by_instruction else { return Default::default() };
     let mut of_names = FxHashMap::default();
     for (frame, number) in picture.frames.iter().zip(0_u32..) {
         let module = (frame.module as usize).checked_sub(1);
@@ -43,7 +26,7 @@ pub(super) fn page_code(
         of_names.entry((module, frame.name.as_str())).or_insert(number);
     }
     let (mut all, mut reasons) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
-    for event in events {
+    for event in annotated_answer(counted, query, HOTTEST) {
         let Some(place) = picture.events.iter().position(|known| known.name == event.name) else {
             continue;
         };

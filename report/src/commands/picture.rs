@@ -7,11 +7,12 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueHint};
 use recrep_console::units;
 
+use crate::analyses::annotate::by_instruction;
 use crate::cli::outcome::{replace_file, say};
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::described::have_switches;
 use crate::engine::facts::{RecordingFacts, facts};
-use crate::engine::gather::gather;
+use crate::engine::gather::{Gathered, gather_two};
 use crate::input::{Input, OpenError, retry_if_changed};
 use crate::listings::bundle::SharedInputs;
 use crate::picture::{PictureBuilder, RenamedProgram, columns};
@@ -86,6 +87,8 @@ pub(super) struct PictureSide {
     pub(super) facts: Vec<RecordingFacts>,
     /// Greatest step of time of an input.
     pub(super) step: u64,
+    /// Samples by instruction, with the query that counts them, if they are shown.
+    pub(super) by_instruction: Option<(Profile, Query)>,
     has_switches: bool,
 }
 
@@ -169,7 +172,9 @@ impl PictureQuery {
             let expanded: Vec<Vec<Source>> =
                 sources.iter().map(Input::sources).collect::<Result<_, _>>()?;
             let query = Query { sources: expanded.concat(), ..self.query.clone() };
-            let (mut side, answered) = side(&query)?;
+            // A page shows instructions of the new side.
+            let has_code = has_times && number == 0;
+            let (mut side, answered) = side(&query, has_code)?;
             let renamed = picture.add(&side.profile, &answered, number, side.step);
             side.profile.warnings.extend(renamed.map(|RenamedProgram { command, shown_as }| {
                 let message = format!(
@@ -181,7 +186,7 @@ impl PictureQuery {
             let is_whole = query.filters.events.is_none() && query.mode == Mode::Samples;
             if has_times && is_whole && side.has_switches {
                 for mode in [Mode::OffCpu, Mode::Wall] {
-                    let (times, answered) = counted(&Query { mode, ..query.clone() })?;
+                    let (times, answered) = counted(&Query { mode, ..query.clone() }, None)?;
                     picture.add(&times.profile, &answered, number, side.step);
                 }
             }
@@ -192,11 +197,15 @@ impl PictureQuery {
 }
 
 /// Returns a side that has samples.
-fn side(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
-    let (side, answered) = match counted(query) {
+fn side(query: &Query, has_code: bool) -> anyhow::Result<(PictureSide, Query)> {
+    let code = match has_code {
+        true => Some(by_instruction(&Query { chains: ChainOptions::default(), ..query.clone() })?),
+        false => None,
+    };
+    let (side, answered) = match counted(query, code.as_ref()) {
         // A profile has no times: the picture has none either.
         Err(error) if is_summed(&error) && query.has(SortKey::Time) => {
-            counted(&Query { columns: columns(false), ..query.clone() })?
+            counted(&Query { columns: columns(false), ..query.clone() }, code.as_ref())?
         }
         other => other?,
     };
@@ -208,20 +217,23 @@ fn side(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
 }
 
 /// Returns whether an error says that an input has sums of samples only.
-pub(super) fn is_summed(error: &anyhow::Error) -> bool {
+fn is_summed(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(OpenError::Summed(..)))
 }
 
-fn counted(query: &Query) -> anyhow::Result<(PictureSide, Query)> {
-    let (profile, answered, made) = retry_if_changed(&query.sources, || {
-        gather(query, |session| {
-            (facts(session), session.steps(query.steps), have_switches(session))
-        })
-    })?;
+/// Answers the query of a side, and that of its instructions.
+fn counted(query: &Query, code: Option<&Query>) -> anyhow::Result<(PictureSide, Query)> {
+    let Gathered { profile, query: answered, second, made } =
+        retry_if_changed(&query.sources, || {
+            gather_two(query, code, |session| {
+                (facts(session), session.steps(query.steps), have_switches(session))
+            })
+        })?;
     let step = made.iter().map(|(_, Steps { length, .. }, _)| *length).max().unwrap_or(1);
     let has_switches = made.iter().any(|(_, _, has_switches)| *has_switches);
     let facts = made.into_iter().map(|(facts, ..)| facts).collect();
-    Ok((PictureSide { profile, facts, step, has_switches }, answered))
+    let by_instruction = second.zip(code.cloned());
+    Ok((PictureSide { profile, facts, step, by_instruction, has_switches }, answered))
 }
 
 /// Writes the file, says so, and returns the warnings of all sides.

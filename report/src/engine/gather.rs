@@ -25,20 +25,52 @@ struct Answering<'q> {
     names: SharedNames,
     /// The query that is answered: the first input decides which columns are the default.
     answered: OnceLock<Query>,
+    second: Option<SecondQuery<'q>>,
+}
+
+/// Query of the same samples that is answered in the same sessions, so that what comes before the
+/// samples is read once. Its mode and its sources of symbols are those of the first query.
+struct SecondQuery<'q> {
+    query: &'q Query,
+    /// Names of its own: symbols keep the numbers that they have in the first answer.
+    names: SharedNames,
+}
+
+impl<'q> SecondQuery<'q> {
+    fn new(query: &'q Query) -> Self {
+        Self { query, names: SharedNames::default() }
+    }
+
+    fn profile(&self, session: &Session<'_>, resolver: &Resolver) -> anyhow::Result<Profile> {
+        profile(self.query, session, NameSources { resolver, shared: &self.names })
+    }
+}
+
+/// Profiles of one input for both queries, and what was made of its session.
+#[derive(Default)]
+struct InputAnswer<T> {
+    profile: Profile,
+    second: Option<Profile>,
+    made: T,
 }
 
 impl<'q> Answering<'q> {
-    fn new(query: &'q Query) -> Self {
-        let resolver = Resolver::new(query.symbol_sources.clone());
-        Self { query, resolver, names: SharedNames::of_resolver(), answered: OnceLock::new() }
+    fn new(query: &'q Query, second: Option<&'q Query>) -> Self {
+        Self {
+            query,
+            resolver: Resolver::new(query.symbol_sources.clone()),
+            names: SharedNames::of_resolver(),
+            answered: OnceLock::new(),
+            second: second.map(SecondQuery::new),
+        }
     }
 
-    /// Returns the profile of an input, and what `of` makes of its session.
+    /// Answers for an input; `of` is called with its session.
     fn input<T>(
         &self,
         source: &Source,
         of: &dyn Fn(&Session<'_>) -> T,
-    ) -> anyhow::Result<(Profile, T)> {
+    ) -> anyhow::Result<InputAnswer<T>> {
         let input = Input::open(source)?;
         input.unless_changed(self.opened_input(&input, of))
     }
@@ -47,15 +79,16 @@ impl<'q> Answering<'q> {
         &self,
         input: &Input,
         of: &dyn Fn(&Session<'_>) -> T,
-    ) -> anyhow::Result<(Profile, T)> {
-        let Self { query, resolver, names, answered } = self;
+    ) -> anyhow::Result<InputAnswer<T>> {
+        let Self { query, resolver, names, answered, second } = self;
         let opened = OpenedInput::new(input, Keep::Some)?;
         let session = &Session::open(&opened, query.mode, Some(resolver));
         let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
         let query =
             answered.get_or_init(|| if by_trace() { query.by_trace() } else { (*query).clone() });
         let profile = profile(query, session, NameSources { resolver, shared: names })?;
-        Ok((profile, of(session)))
+        let second = second.as_ref().map(|second| second.profile(session, resolver)).transpose()?;
+        Ok(InputAnswer { profile, second, made: of(session) })
     }
 
     /// Calls `make` with inputs and merges what it returns, in their order.
@@ -77,21 +110,39 @@ pub(crate) fn gather<T: Send>(
     query: &Query,
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
-    let answering = Answering::new(query);
+    let Gathered { profile, query, made, .. } = gather_two(query, None, of)?;
+    Ok((profile, query, made))
+}
+
+/// Answers of all inputs.
+pub(crate) struct Gathered<T> {
+    pub(crate) profile: Profile,
+    /// The query that was answered.
+    pub(crate) query: Query,
+    /// Answer of the second query: its rows and their names.
+    pub(crate) second: Option<Profile>,
+    /// What was made of the session of each input, in their order.
+    pub(crate) made: Vec<T>,
+}
+
+/// Like [`gather`], and answers a second query of the same samples in the same sessions.
+pub(crate) fn gather_two<T: Send>(
+    query: &Query,
+    second: Option<&Query>,
+    of: impl Fn(&Session<'_>) -> T + Sync,
+) -> anyhow::Result<Gathered<T>> {
+    let answering = Answering::new(query, second);
     let of_input = |source: &Source| {
-        let (mut profile, made) = answering.input(source, &of)?;
+        let InputAnswer { mut profile, second, made } = answering.input(source, &of)?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
             for warning in &mut profile.warnings {
                 let name = profile.inputs.first().map_or("", |input| input.path.as_str());
                 warning.message = format!("{name}: {}", warning.message);
             }
         }
-        Ok((profile, vec![made]))
+        Ok(InputAnswer { profile, second, made: vec![made] })
     };
-    let merge = |(whole, all): &mut (Profile, Vec<T>), (one, made)| {
-        whole.append(one);
-        all.extend(made);
-    };
+    let merge = |all: &mut InputAnswer<Vec<T>>, one: InputAnswer<Vec<T>>| all.append(one);
     let merged = answering.merged(&query.sources, &of_input, &merge);
     let (found, unreadable) = match (merged, query.bare_word()) {
         // Only the input could show that the word is a tracepoint's field.
@@ -100,12 +151,13 @@ pub(crate) fn gather<T: Send>(
         }
         (merged, _) => merged?,
     };
-    let Answering { resolver, names, answered, .. } = answering;
+    let Answering { resolver, names, answered, second: asked, .. } = answering;
     resolver.check_unchanged()?;
-    let (mut profile, made) = found.unwrap_or_default();
-    profile.names = names.into_names();
-    profile.names.disambiguate();
-    profile.settle();
+    let InputAnswer { mut profile, mut second, made } = found.unwrap_or_default();
+    name(&mut profile, names);
+    if let (Some(profile), Some(SecondQuery { names, .. })) = (&mut second, asked) {
+        name(profile, names);
+    }
     profile.warnings.extend(unreadable);
     // What one of several inputs has is an answer.
     if profile.is_without_rows() && query.inspection.is_none() {
@@ -126,7 +178,25 @@ pub(crate) fn gather<T: Send>(
     if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
-    Ok((profile, query, made))
+    Ok(Gathered { profile, query, second, made })
+}
+
+impl<T> InputAnswer<Vec<T>> {
+    /// Adds the answers for other inputs.
+    fn append(&mut self, other: Self) {
+        self.profile.append(other.profile);
+        if let (Some(second), Some(others)) = (&mut self.second, other.second) {
+            second.append(others);
+        }
+        self.made.extend(other.made);
+    }
+}
+
+/// Gives the merged profile of all inputs its names.
+fn name(profile: &mut Profile, names: SharedNames) {
+    profile.names = names.into_names();
+    profile.names.disambiguate();
+    profile.settle();
 }
 
 /// Profiles of inputs that are not merged, with the same numbers for the same texts.
@@ -149,8 +219,11 @@ pub(crate) fn apart<T: Send>(
     groups: &[&[Source]],
     of: &(dyn Fn(&Session<'_>) -> T + Sync),
 ) -> anyhow::Result<Apart<T>> {
-    let answering = Answering::new(query);
-    let of_input = |source: &Source| Ok(vec![answering.input(source, of)?]);
+    let answering = Answering::new(query, None);
+    let of_input = |source: &Source| {
+        let InputAnswer { profile, made, .. } = answering.input(source, of)?;
+        Ok(vec![(profile, made)])
+    };
     let merge = |all: &mut Vec<(Profile, T)>, one: Vec<(Profile, T)>| all.extend(one);
     let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     for sources in groups {

@@ -5,7 +5,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use recrep_format::abi::SampleType;
 use recrep_format::feature::{Cmdline, HeaderString, SampleTime, SimpleperfInitMap};
@@ -43,6 +43,8 @@ pub(crate) struct Session<'f> {
     /// Times of threads off and on their CPUs, if they are counted.
     pub off_cpu: Option<OffCpu>,
     pub(super) streams: &'f Streams<'f>,
+    /// Times of the first and the last sample, once they were asked for: that may read all samples.
+    sampled_between: OnceLock<(u64, u64)>,
 }
 
 impl<'f> Session<'f> {
@@ -76,7 +78,19 @@ impl<'f> Session<'f> {
         let entries = file.attrs.entries().iter();
         let events = entries.map(|entry| entry.event_name().into_owned()).collect();
         drop(records);
-        Self { input, file, split, clock, side_band, timeline, events, off_cpu, streams }
+        let sampled_between = OnceLock::new();
+        Self {
+            input,
+            file,
+            split,
+            clock,
+            side_band,
+            timeline,
+            events,
+            off_cpu,
+            streams,
+            sampled_between,
+        }
     }
 
     /// Returns the records of what was mapped before the recording, where they are in a section of
@@ -97,12 +111,10 @@ impl<'f> Session<'f> {
 
     /// Returns the times of the first and the last sample: from the header, else from the samples.
     pub(crate) fn sampled_between(&self) -> (u64, u64) {
-        if let Some(Ok(SampleTime { first, last })) = self.file.feature::<SampleTime>()
-            && (first, last) != (0, 0)
-        {
-            return (first, last);
-        }
-        self.sample_times().unwrap_or_default()
+        *self.sampled_between.get_or_init(|| match self.file.feature::<SampleTime>() {
+            Some(Ok(SampleTime { first, last })) if (first, last) != (0, 0) => (first, last),
+            _ => self.sample_times().unwrap_or_default(),
+        })
     }
 
     /// Returns the steps in which times are shown.

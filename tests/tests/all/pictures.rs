@@ -230,6 +230,25 @@ mod live {
     }
 
     #[test]
+    fn a_page_of_standard_input_has_the_instructions_of_its_file() {
+        if !needs::perf_events() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let data = recorded(dir.path());
+        let of_file = run(rep().args(["html", "-o", "-", &data])).expect(0);
+        let mut piped = rep();
+        piped.args(["html", "-o", "-", "-"]).stdin(std::fs::File::open(&data).unwrap());
+        let of_pipe = String::from_utf8(piped.output().unwrap().stdout).unwrap();
+        let code = |page: &str| {
+            let (_, block) = page.split_once("id=\"d-code\">")?;
+            block.split_once('<').map(|(code, _)| code.to_owned())
+        };
+        assert!(code(of_file.text()).is_some_and(|code| !code.is_empty()));
+        assert_eq!(code(&of_pipe), code(of_file.text()));
+    }
+
+    #[test]
     fn a_page_of_two_sides_has_the_numbers_of_both() {
         if !needs::perf_events() || !needs::browser() {
             return;

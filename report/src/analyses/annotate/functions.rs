@@ -116,25 +116,11 @@ pub(crate) fn annotated(
     pattern: Option<&str>,
     limits: Limits,
 ) -> anyhow::Result<(Profile, Vec<AnnotatedEvent>)> {
-    // All formats have the CPU mode apart from the name.
-    let query = Query { needs: outputs::COMPANIONS, ..query.clone() };
-    let columns = Column::list(COLUMNS, query.mode)?;
-    let mut columns = Column::with_companions(columns, query.needs);
-    columns.extend(
-        [SortKey::FunctionPlace, SortKey::Offset].map(|key| Column { typed: String::new(), key }),
-    );
+    let query = by_instruction(query)?;
     let (mut profile, answered, has_branches) =
-        derived::profile(&query, columns, SourceBranches::are_recorded)?;
-    let counted: Vec<(usize, String, Count, Vec<CountedFunction>)> =
-        table::tables(&profile, &answered)
-            .iter()
-            .enumerate()
-            .map(|(index, table)| {
-                let functions = hottest(table, pattern, limits);
-                (index, table.name.to_owned(), table.total, functions)
-            })
-            .collect();
-    let is_any = counted.iter().any(|(.., functions)| !functions.is_empty());
+        derived::profile(&query, query.columns.clone(), SourceBranches::are_recorded)?;
+    let counted = counted_events(&profile, &answered, pattern, limits);
+    let is_any = counted.iter().any(|event| !event.functions.is_empty());
     let mut branches = SourceBranches::default();
     if is_any && !has_branches.is_empty() && has_branches.iter().all(|has| *has) {
         match query.sources.contains(&Source::Stdin) {
@@ -142,13 +128,69 @@ pub(crate) fn annotated(
             true => profile.warnings.push(Warning::new("unread-branches", UNREAD)),
         }
     }
+    Ok((profile, annotated_events(counted, &query, limits, &branches)))
+}
+
+/// Annotates functions as [`annotated`] does, but for what branch stacks say, given the answer to
+/// [`by_instruction`].
+pub(crate) fn annotated_answer(
+    profile: &Profile,
+    query: &Query,
+    limits: Limits,
+) -> Vec<AnnotatedEvent> {
+    let counted = counted_events(profile, query, None, limits);
+    annotated_events(counted, query, limits, &SourceBranches::default())
+}
+
+/// Returns the query that counts the samples of each instruction.
+pub(crate) fn by_instruction(query: &Query) -> anyhow::Result<Query> {
+    // All formats have the CPU mode apart from the name.
+    let needs = outputs::COMPANIONS;
+    let columns = Column::list(COLUMNS, query.mode)?;
+    let mut columns = Column::with_companions(columns, needs);
+    columns.extend(
+        [SortKey::FunctionPlace, SortKey::Offset].map(|key| Column { typed: String::new(), key }),
+    );
+    Ok(Query { needs, columns, limit: None, percent_limit: None, ..query.clone() })
+}
+
+/// An event with its functions whose samples are counted.
+struct CountedEvent {
+    name: String,
+    total: Count,
+    functions: Vec<CountedFunction>,
+}
+
+/// Returns the functions of each event within limits.
+fn counted_events(
+    profile: &Profile,
+    query: &Query,
+    pattern: Option<&str>,
+    limits: Limits,
+) -> Vec<CountedEvent> {
+    let mut events = Vec::new();
+    for table in &table::tables(profile, query) {
+        let functions = hottest(table, pattern, limits);
+        events.push(CountedEvent { name: table.name.to_owned(), total: table.total, functions });
+    }
+    events
+}
+
+/// Reads the code of the functions of all events.
+fn annotated_events(
+    counted: Vec<CountedEvent>,
+    query: &Query,
+    limits: Limits,
+    branches: &SourceBranches,
+) -> Vec<AnnotatedEvent> {
     let sources = SourceTexts::new(query.symbol_sources.symfs.clone());
-    let event = |(index, name, total, functions): (usize, String, Count, Vec<CountedFunction>)| {
+    let mut events = Vec::new();
+    for (index, CountedEvent { name, total, functions }) in counted.into_iter().enumerate() {
         let functions =
-            functions.into_par_iter().map(|one| one.annotated(limits.extent, &branches, &sources));
-        AnnotatedEvent { index, name, total, functions: functions.collect() }
-    };
-    Ok((profile, counted.into_iter().map(event).collect()))
+            functions.into_par_iter().map(|one| one.annotated(limits.extent, branches, &sources));
+        events.push(AnnotatedEvent { index, name, total, functions: functions.collect() });
+    }
+    events
 }
 
 /// Returns the functions of an event's table, hottest first.

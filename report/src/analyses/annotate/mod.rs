@@ -25,7 +25,8 @@ use crate::exports::outputs::Output;
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
 
-pub(crate) use functions::{AnnotatedEvent, AnnotatedFunction, Limits, annotated};
+use functions::annotated;
+pub(crate) use functions::{AnnotatedFunction, Limits, annotated_answer, by_instruction};
 use out::AnnotateAnalysis;
 use text::TextOptions;
 
