@@ -193,8 +193,10 @@ def compared(rep, form, recording, path):
     labels = ["--labels", "comm,tid"] if form == "otlp" else []
     command = [rep, "export", "--format", form, "--no-inline", *labels, "-o", path, recording]
     written = subprocess.run(command, capture_output=True)
-    if wanted is None or written.returncode:
-        return None if wanted is None else [written.stderr.decode()]
+    if not wanted:
+        return None
+    if written.returncode:
+        return [written.stderr.decode()]
     readers = {"perfetto": of_perfetto, "otlp": of_otlp}
     found = readers[form](path) if form in readers else of_firefox(path, wanted)
     differences = []
