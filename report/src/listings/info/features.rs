@@ -64,6 +64,18 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
             let (version, block_size) = (number(it.version), hex(it.block_size));
             map([("version", version), ("block_size_bytes", block_size), ("nodes", nodes)])
         }
+        B::UnwoundChains(it) => {
+            let cut = maps(&it.cut.0, |chains| {
+                let cause = InfoValue::Shown(
+                    Box::new(number(chains.cause.0)),
+                    chains.cause.to_string().to_ascii_lowercase(),
+                );
+                let module = shown(&chains.module.value());
+                let (limit, count) = (number(chains.limit), number(chains.count));
+                [("cause", cause), ("module", module), ("limit", limit), ("count", count)]
+            });
+            map([("whole", number(it.whole)), ("cut", cut)])
+        }
         B::Bundle(it) => bundle(it, endian)?,
         B::SimpleperfMetaInfo(it) => {
             maps(&it.facts, |[key, value]| [("key", text(key)), ("value", text(value))])

@@ -58,15 +58,12 @@ pub(crate) fn maps<T, const N: usize>(
     InfoValue::List(items.into_iter().map(|item| map(one(item))).collect())
 }
 
-/// Returns the value of a field of the format: numbers without their names in JSON, bytes as their
-/// number.
+/// Returns the value of a field of the format, as JSON has it: numbers without their names, bytes as
+/// their number.
 pub(super) fn shown(value: &Field<'_>) -> InfoValue {
     match value {
         Field::Number(value) => InfoValue::Number(*value),
-        Field::Named(value, Some(name)) => {
-            InfoValue::Shown(Box::new(number(*value)), (*name).to_owned())
-        }
-        Field::Named(value, None) => number(*value),
+        Field::Named(value, _) => number(*value),
         Field::Hex(value) => hex(*value),
         Field::Text(bytes) => text(bytes),
         Field::Bytes(bytes) => number(bytes.len() as u64),

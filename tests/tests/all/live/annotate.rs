@@ -82,7 +82,8 @@ fn compared(file: &Path) -> usize {
             theirs = counts_of_perf(file, text("dso"), text("mangled"));
         }
         // perf may know it by another of its names.
-        for alias in aliases(text("symbol")) {
+        let in_vdso = format!("__vdso_{}", text("symbol"));
+        for alias in aliases(text("symbol")).into_iter().chain([in_vdso.as_str()]) {
             if theirs.is_empty() {
                 theirs = counts_of_perf(file, text("dso"), alias);
             }
