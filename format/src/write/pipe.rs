@@ -41,6 +41,10 @@ use crate::wire::Text;
 /// ```
 pub type PipeWriter<W> = Writer<W, PipeMode>;
 
+/// Features without a record of their number.
+const LEFT_OUT: [FeatureId; 4] =
+    [FeatureId::BUILD_ID, FeatureId::AUXTRACE, FeatureId::GO_BUILD_ID, FeatureId::CHAIN_ENDS];
+
 /// What pipe mode keeps up to the end: the features that were written.
 #[derive(Debug)]
 pub struct PipeMode(Vec<FeatureId>);
@@ -87,8 +91,9 @@ impl<W: Write> PipeWriter<W> {
         Ok(writer)
     }
 
-    /// Appends the features that were not written yet. Two kinds are left out: build IDs, which
-    /// have records of their own, and the index of AUXTRACE records, which tells places in a file.
+    /// Appends the features that were not written yet. Build IDs are left out, which have records of
+    /// their own, and so is the index of AUXTRACE records, which tells places in a file, and what
+    /// only recrep's recorder writes: perf ends at the record of a feature that it does not know.
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error for a feature that is longer than a record
@@ -96,7 +101,7 @@ impl<W: Write> PipeWriter<W> {
     pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
         features.check(self.endian)?;
         let mut e = Encoder::new(self.endian);
-        let left_out = [&[FeatureId::BUILD_ID, FeatureId::AUXTRACE], &*self.mode.0].concat();
+        let left_out = [&LEFT_OUT, &*self.mode.0].concat();
         let (tracing, others): (Vec<_>, Vec<_>) = features
             .parts()
             .filter(|(id, _)| !left_out.contains(id))
