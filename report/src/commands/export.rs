@@ -148,8 +148,7 @@ pub(crate) fn query(args: ExportArgs) -> Result<ExportQuery, String> {
 /// Writes the files and returns warnings.
 pub(crate) fn run(asked: &ExportQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let query = asked.kind.query();
-    let mut sources: Vec<Source> =
-        query.sources.iter().map(Input::sources).collect::<Result<Vec<_>, _>>()?.concat();
+    let mut sources = Input::all_sources(&query.sources)?;
     let shared = match asked.share {
         true => Some(SharedInputs::of(&sources, &query.symbol_sources)?),
         false => None,

@@ -149,9 +149,7 @@ impl PictureQuery {
             return Ok(None);
         }
         let shared = |sources: &[Source]| {
-            let expanded: Vec<Vec<Source>> =
-                sources.iter().map(Input::sources).collect::<Result<_, _>>()?;
-            SharedInputs::of(&expanded.concat(), &self.query.symbol_sources)
+            SharedInputs::of(&Input::all_sources(sources)?, &self.query.symbol_sources)
         };
         let inputs = [shared(&self.query.sources)?, shared(&self.base)?];
         let [sources, base] = [&inputs[0], &inputs[1]].map(|inputs| inputs.sources.clone());
@@ -169,9 +167,7 @@ impl PictureQuery {
         let mut sides = Vec::new();
         let sources = [&self.query.sources, &self.base];
         for (number, sources) in (0..).zip(sources).filter(|(_, sources)| !sources.is_empty()) {
-            let expanded: Vec<Vec<Source>> =
-                sources.iter().map(Input::sources).collect::<Result<_, _>>()?;
-            let query = Query { sources: expanded.concat(), ..self.query.clone() };
+            let query = Query { sources: Input::all_sources(sources)?, ..self.query.clone() };
             // A page shows instructions of the new side.
             let has_code = has_times && number == 0;
             let (mut side, answered) = side(&query, has_code)?;

@@ -160,6 +160,12 @@ impl Input {
         }
     }
 
+    /// Returns the inputs that several sources stand for, in their order.
+    pub(crate) fn all_sources(sources: &[Source]) -> Result<Vec<Source>, OpenError> {
+        let each: Vec<Vec<Source>> = sources.iter().map(Self::sources).collect::<Result<_, _>>()?;
+        Ok(each.concat())
+    }
+
     /// Opens one input.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let Source::Path(path) = source else {

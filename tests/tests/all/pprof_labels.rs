@@ -10,7 +10,8 @@ use recrep_tests::programs::rep;
 use recrep_tests::run::run;
 use serde_json::Value;
 
-fn export(recording: &Path, args: &str) -> PathBuf {
+/// Writes a profile beside a recording, and returns its path.
+pub(crate) fn export(recording: &Path, args: &str) -> PathBuf {
     let profile = recording.with_extension("pb.gz");
     let mut rep = rep();
     rep.arg("export").args(args.split_whitespace()).arg("-o").arg(&profile).arg(recording);

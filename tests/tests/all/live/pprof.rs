@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::bundle::PROGRAM;
-use crate::pprof_labels::samples_of_tasks;
+use crate::pprof_labels::{export, samples_of_tasks};
 
 const GO_PROGRAM: &str = r#"
 package main
@@ -76,14 +76,6 @@ fn compiled() -> TempDir {
 
 fn command(dir: &TempDir) -> [String; 1] {
     [dir.path().join("app").to_str().unwrap().to_owned()]
-}
-
-fn export(recording: &Path, args: &str) -> PathBuf {
-    let profile = recording.with_extension("pb.gz");
-    let mut rep = rep();
-    rep.arg("export").args(args.split_whitespace()).arg("-o").arg(&profile).arg(recording);
-    run(&mut rep).expect(0);
-    profile
 }
 
 fn answer(file: &Path, view: &str) -> Outcome {

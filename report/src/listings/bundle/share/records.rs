@@ -3,7 +3,6 @@
 use recrep_format::abi::{CpuMode, RegsAbi, SampleType, context, misc};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use recrep_format::bytes::{Encoder, U64s};
-use recrep_format::endian::Endian;
 use recrep_format::record::{
     Body, BranchStack, Cgroup, EventProperty, Inode, KSymbol, Mmap2, MmapIdentity, RawRecord,
     Record, Regs, Sample, SampleFields, StackUser,
@@ -212,7 +211,7 @@ impl<'s> RecordRewriter<'s> {
         fields.ip = fields.ip.map(|ip| self.places.moved(self.session, Some(mode), space, ip, at));
         let registers;
         if let Some(chain) = &chain {
-            fields.callchain = Some(U64s::new(&chain.words, endian));
+            fields.callchain = Some(U64s::new(chain.words.as_bytes(), endian));
             if origin == ChainOrigin::Copied
                 && let Some(regs) = fields.regs_user
             {
@@ -266,7 +265,8 @@ impl<'s> RecordRewriter<'s> {
             // What is damaged has no frames.
             _ = self.chains.sources.chain(sample, origin, at, &mut words);
         }
-        let mut chain = MovedChain::default();
+        let endian = self.session.file.endian;
+        let mut chain = MovedChain { words: Encoder::new(endian), is_cut: false };
         let mut mode = sample.cpu_mode();
         // Addresses of frames that are unwound here are those of the calls.
         let (mut is_unwound, mut is_first) = (false, true);
@@ -279,13 +279,13 @@ impl<'s> RecordRewriter<'s> {
                 let marker = if [RETURNS, UNWOUND].contains(word) { context::USER } else { *word };
                 mode = mode_behind(marker, mode);
                 (is_unwound, is_first) = (*word == UNWOUND, true);
-                chain.put(marker, self.session.file.endian);
+                chain.words.u64(marker);
                 continue;
             }
             let SampleContext { space, moment } = at;
             let moved = self.places.moved(self.session, Some(mode), space, *word, moment);
             let behind = u64::from(is_unwound && !is_first);
-            chain.put(moved.wrapping_add(behind), self.session.file.endian);
+            chain.words.u64(moved.wrapping_add(behind));
             is_first = false;
         }
         self.chains.words = words;
@@ -309,19 +309,10 @@ impl<'s> RecordRewriter<'s> {
 }
 
 /// A callchain with its new addresses.
-#[derive(Default)]
 struct MovedChain {
-    words: Vec<u8>,
+    words: Encoder,
     /// `true` if outer frames are missing.
     is_cut: bool,
-}
-
-impl MovedChain {
-    fn put(&mut self, word: u64, endian: Endian) {
-        let mut e = Encoder::new(endian);
-        e.u64(word);
-        self.words.extend_from_slice(e.as_bytes());
-    }
 }
 
 /// Identity of a mapping without a file.
