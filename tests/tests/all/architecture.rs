@@ -7,10 +7,11 @@ use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, floors, imports, rooms, sources};
 
 /// The packages of the workspace.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "format",
     "format/unwind",
     "format/counts",
+    "format/trace",
     "format/console",
     "record",
     "record/testkit",
@@ -72,11 +73,13 @@ fn no_cycle_among_the_modules_imports() {
 
 #[test]
 fn packages_depend_on_those_below_them_only() {
-    const BELOW: &[&str] = &["recrep-format", "recrep-unwind", "recrep-counts", "recrep-console"];
+    const BELOW: &[&str] =
+        &["recrep-format", "recrep-unwind", "recrep-counts", "recrep-trace", "recrep-console"];
     const ALL: &[&str] = &[
         "recrep-format",
         "recrep-unwind",
         "recrep-counts",
+        "recrep-trace",
         "recrep-console",
         "recrep-fixtures",
         "recrep-record",
@@ -84,9 +87,10 @@ fn packages_depend_on_those_below_them_only() {
     ];
     for package in PACKAGES {
         let allowed: &[&str] = match package {
-            "format" | "format/console" => &[],
+            "format" | "format/trace" | "format/console" => &[],
             "format/counts" => &["recrep-format", "recrep-console"],
-            "format/unwind" | "fixtures" => &["recrep-format"],
+            "format/unwind" => &["recrep-format"],
+            "fixtures" => &["recrep-format", "recrep-trace"],
             "record" | "report" => BELOW,
             "record/testkit" => &["recrep-format", "recrep-record"],
             _ => ALL,
@@ -168,11 +172,12 @@ fn no_order_of_bytes_is_made_by_hand_in_the_format() {
 /// Packages of the folder that know nothing but their input.
 #[test]
 fn the_format_knows_no_machine() {
-    let files: Vec<_> = ["format/src", "format/unwind/src", "format/counts/src"]
-        .iter()
-        .flat_map(|folder| sources(folder))
-        .map(|source| (source.path.clone(), source.code()))
-        .collect();
+    let files: Vec<_> =
+        ["format/src", "format/unwind/src", "format/counts/src", "format/trace/src"]
+            .iter()
+            .flat_map(|folder| sources(folder))
+            .map(|source| (source.path.clone(), source.code()))
+            .collect();
     let machine = [
         "std::fs",
         "std::thread",

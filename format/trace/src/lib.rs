@@ -1,0 +1,9 @@
+//! Traces that processors write into AUX areas.
+//!
+//! - [`pt`]: Intel Processor Trace.
+//!
+//! Nothing here does I/O. A trace may be damaged or hostile: no input makes this panic, and each packet takes bounded work.
+
+#![forbid(unsafe_code)]
+
+pub mod pt;
