@@ -1,6 +1,6 @@
 //! Traces that processors write into AUX areas.
 //!
-//! - [`pt`]: Intel Processor Trace.
+//! - [`pt`]: Intel Processor Trace, its packets and the flow of control that they describe.
 //!
 //! Nothing here does I/O. A trace may be damaged or hostile: no input makes this panic, and each packet takes bounded work.
 

@@ -1,22 +1,45 @@
 //! Intel Processor Trace (Intel SDM, volume 3, chapter "Intel Processor Trace").
 //!
 //! ```text
-//!  layout   opcode and payload length of each packet
-//!  ip       addresses in packets, compressed against the one before
-//!  packet   bytes ⇄ packets
-//!  read     a trace ─► its packets, with offsets
-//!  text     a packet as `perf script --dump` prints it
+//!  totals        counts of edges ─► counts of branches and instructions
+//!  flow          packets + code ─► steps from block to block, gaps     (World: who runs, which code)
+//!  graph         code ─► blocks and edges, built once
+//!  stack         return addresses
+//!  instruction   what an instruction does to the flow
+//!  clock         packets of time ─► time stamp
+//!  text          a packet as `perf script --dump` prints it
+//!  read          a trace ─► its packets, with offsets
+//!  packet        bytes ⇄ packets
+//!  ip            addresses in packets, compressed against the one before
+//!  layout        opcode and payload length of each packet
 //! ```
+//!
+//! A *block* is a run of instructions from any address to the next one that needs a packet; it passes direct jumps and calls. An outcome
+//! follows an edge to the next block: no instruction is looked at again. Without an order to keep, only edges are counted.
+//!
+//! A trace may be cut at PSBs, where all that the flow needs is stated anew: parts are decoded in any order, with the same
+//! result.
 
+mod clock;
+mod flow;
+mod graph;
+mod instruction;
 mod ip;
 mod layout;
 mod packet;
 mod read;
+mod stack;
 mod text;
+mod totals;
 
+pub use clock::{Clock, ClockRates};
+pub use flow::{Branch, Flow, Gap, Sink, Step, Task, Times, World};
+pub use graph::{Code, Direct, Graph};
+pub use instruction::{BranchKind, Instruction, Instructions, Next};
 pub use ip::{Ip, IpForm, LastIp};
 pub use packet::{CodeSize, Context, Damage, Outcomes, Packet, Width};
 pub use read::{Located, Packets, find_psb};
+pub use totals::{TaskTotals, Totals};
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,692 @@
+//! The flow of control: packets and code ─► blocks and the edges between them.
+
+use rustc_hash::FxHashMap;
+
+use super::clock::Clock;
+use super::graph::{BlockId, Code, EdgeId, Exit, Graph};
+use super::instruction::{BranchKind, Next};
+use super::ip::{Ip, LastIp};
+use super::packet::{CodeSize, Damage, Outcomes, Packet};
+use super::read::Packets;
+use super::stack::ReturnStack;
+
+/// Most blocks one behind the other that need no packet: what takes more is an endless loop.
+const ENDLESS: u32 = 64;
+
+/// Who runs: an address space, and a thread in it. The numbers are the caller's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Task {
+    /// Code at a time: what is mapped where.
+    pub space: u32,
+    /// The thread.
+    pub thread: u32,
+}
+
+/// What the trace itself does not tell.
+pub trait World {
+    /// Returns who runs at this time stamp.
+    fn task(&mut self, tsc: u64) -> Task;
+
+    /// Returns the code of an address space from `address` to the end of what is known of its mapping.
+    fn code(&self, space: u32, address: u64) -> Option<&[u8]>;
+}
+
+/// Reasons why a stretch of a trace gives no branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Gap {
+    /// The processor lost packets.
+    Overflow,
+    /// Bytes that are no packet.
+    Damaged,
+    /// The trace ends inside a packet.
+    Truncated,
+    /// There is no code at this address.
+    NoCode(u64),
+    /// The bytes at this address are no instruction.
+    Invalid(u64),
+    /// A packet does not fit the instruction: the code is not what ran.
+    Mismatch,
+    /// A return whose call was not seen.
+    ReturnStack,
+    /// Outcomes or targets while nothing was traced.
+    Off,
+    /// A loop that needs no packet.
+    Endless,
+    /// A PSB that is not followed by its PSBEND.
+    Header,
+}
+
+/// A branch that is not the end of a block, or leaves it unexpectedly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// Address of the instruction; 0 if tracing began.
+    pub from: u64,
+    /// Its target; 0 if tracing ended and it is not known.
+    pub to: u64,
+    /// What it is.
+    pub kind: BranchKind,
+}
+
+/// A step of the flow.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// A block was executed and left by this edge.
+    Edge(EdgeId),
+    /// Instructions from `start` up to, not including, `end`.
+    Piece {
+        /// Address of the first instruction.
+        start: u64,
+        /// Address behind the last.
+        end: u64,
+    },
+    /// A branch between pieces and blocks.
+    Branch(Branch),
+}
+
+/// Takes the steps of the flow, in order.
+pub trait Sink {
+    /// Takes a step of a task; `time` is the time stamp of its last branch, and `before` that of what is in front.
+    fn step(&mut self, graph: &Graph, code: &dyn Code, step: Step, task: Task, time: Times);
+
+    /// Takes a gap.
+    fn gap(&mut self, gap: Gap, task: Task, time: u64);
+}
+
+/// Time stamps of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Of the direct branches in front of the last.
+    pub before: u64,
+    /// Of the last branch.
+    pub now: u64,
+}
+
+/// Counts of the edges of a graph for a thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) edges: Vec<u64>,
+    pub(super) pieces: FxHashMap<(u64, u64), u64>,
+    pub(super) branches: FxHashMap<Branch, u64>,
+}
+
+/// Identifies a graph: an address space and the size of its code.
+pub(super) type GraphKey = (u32, CodeSize);
+
+/// Where the flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Behind a gap.
+    Lost,
+    /// Tracing is off.
+    Off,
+    /// At the start of this block.
+    At(BlockId),
+}
+
+/// What a FUP belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fup {
+    /// An asynchronous event: a TIP follows.
+    Event,
+    /// The packet before: the flow goes on.
+    Alone,
+    /// The end of an overflow.
+    Overflow,
+}
+
+/// The content of a PSB+.
+#[derive(Clone, Copy, Debug, Default)]
+struct Header {
+    ip: Option<u64>,
+    size: Option<CodeSize>,
+    is_last: bool,
+}
+
+/// Decodes the parts of a trace.
+#[derive(Debug)]
+pub struct Flow {
+    graphs: FxHashMap<GraphKey, Graph>,
+    counts: FxHashMap<(GraphKey, u32), Counts>,
+    /// Those of the task that runs; taken out of the maps above.
+    graph: Graph,
+    count: Counts,
+    task: Task,
+    size: CodeSize,
+    next_size: Option<CodeSize>,
+    place: Place,
+    last_ip: LastIp,
+    stack: ReturnStack,
+    clock: Clock,
+    /// Time of the last branch.
+    time: u64,
+    fup: Fup,
+    /// Address of an asynchronous event whose TIP is awaited.
+    event: Option<u64>,
+    header: Option<Header>,
+}
+
+/// The code of one address space.
+struct SpaceCode<'a, W>(&'a W, u32);
+
+impl<W: World> Code for SpaceCode<'_, W> {
+    fn bytes(&self, address: u64) -> Option<&[u8]> {
+        self.0.code(self.1, address)
+    }
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Flow {
+    /// Returns a decoder that knows no code yet.
+    pub fn new() -> Self {
+        Self {
+            graphs: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            graph: Graph::new(CodeSize::Bits64),
+            count: Counts::default(),
+            task: Task::default(),
+            size: CodeSize::Bits64,
+            next_size: None,
+            place: Place::Lost,
+            last_ip: LastIp::default(),
+            stack: ReturnStack::default(),
+            clock: Clock::default(),
+            time: 0,
+            fup: Fup::Event,
+            event: None,
+            header: None,
+        }
+    }
+
+    /// Decodes a part: from the PSB at the begin of `trace` to the one at or behind `end`, whose address ends the last block.
+    /// `clock` is the time in front of the part.
+    pub fn run<W: World, S: Sink>(
+        &mut self,
+        trace: &[u8],
+        end: usize,
+        clock: Clock,
+        world: &mut W,
+        sink: &mut S,
+    ) {
+        self.clock = clock;
+        self.time = self.clock.now();
+        self.place = Place::Lost;
+        self.fup = Fup::Event;
+        self.event = None;
+        self.header = None;
+        let mut run = Run { flow: self, packets: Packets::from_bytes(trace), world, sink };
+        while let Some(found) = run.packets.next_packet() {
+            let packet = match found.packet {
+                Ok(packet) => packet,
+                Err(damage) => {
+                    run.damaged(damage);
+                    continue;
+                }
+            };
+            if run.flow.clock.apply(&packet) {
+                continue;
+            }
+            if packet == Packet::Psb {
+                let is_last = found.offset >= end;
+                run.psb(is_last);
+            } else if run.packet(packet) {
+                break;
+            }
+        }
+        self.header = None;
+    }
+
+    /// Puts the graph and the counts of the task that ran back into their tables, and takes those of `task`.
+    fn switch(&mut self, task: Task, size: CodeSize) {
+        if (task, size) == (self.task, self.size) {
+            return;
+        }
+        let (before, after) = ((self.task.space, self.size), (task.space, size));
+        if before != after {
+            let graph = self.graphs.remove(&after).unwrap_or_else(|| Graph::new(size));
+            self.graphs.insert(before, std::mem::replace(&mut self.graph, graph));
+        }
+        let count = self.counts.remove(&(after, task.thread)).unwrap_or_default();
+        self.counts.insert((before, self.task.thread), std::mem::replace(&mut self.count, count));
+        (self.task, self.size) = (task, size);
+    }
+
+    /// Returns the graphs, and the counts of their edges by thread.
+    pub(super) fn into_parts(
+        mut self,
+    ) -> (FxHashMap<GraphKey, Graph>, FxHashMap<(GraphKey, u32), Counts>) {
+        let key = (self.task.space, self.size);
+        self.graphs.insert(key, self.graph);
+        self.counts.insert((key, self.task.thread), self.count);
+        (self.graphs, self.counts)
+    }
+}
+
+/// A part that is being decoded.
+struct Run<'a, W, S> {
+    flow: &'a mut Flow,
+    packets: Packets<'a>,
+    world: &'a mut W,
+    sink: &'a mut S,
+}
+
+impl<W: World, S: Sink> Run<'_, W, S> {
+    /// Takes a packet; returns whether the part ends here.
+    fn packet(&mut self, packet: Packet) -> bool {
+        if self.flow.header.is_some() {
+            return self.in_header(packet);
+        }
+        match packet {
+            Packet::Tnt(outcomes) => self.outcomes(outcomes),
+            Packet::Tip(ip) => self.tip(ip),
+            Packet::TipPge(ip) => self.begin(ip),
+            Packet::TipPgd(ip) => self.end(ip),
+            Packet::Fup(ip) => self.fup(ip),
+            Packet::ModeExec(size, _) => self.flow.next_size = Some(size),
+            Packet::ModeTsx { is_aborted: false, .. }
+            | Packet::PtWrite(_, _, true)
+            | Packet::ExStop(true)
+            | Packet::MWait(_)
+            | Packet::Pwre(_)
+            | Packet::Bep(true) => self.flow.fup = Fup::Alone,
+            Packet::Ovf => {
+                self.gap(Gap::Overflow);
+                self.flow.fup = Fup::Overflow;
+                self.flow.stack.clear();
+            }
+            Packet::TraceStop => self.flow.place = Place::Off,
+            _ => {}
+        }
+        false
+    }
+
+    fn gap(&mut self, gap: Gap) {
+        let flow = &mut *self.flow;
+        (flow.place, flow.event) = (Place::Lost, None);
+        self.sink.gap(gap, flow.task, flow.clock.now());
+    }
+
+    fn damaged(&mut self, damage: Damage) {
+        self.gap(match damage {
+            Damage::Unknown => Gap::Damaged,
+            Damage::Truncated => Gap::Truncated,
+        });
+        self.flow.header = None;
+        self.packets.resume();
+    }
+
+    fn psb(&mut self, is_last: bool) {
+        if self.flow.header.is_some() {
+            self.gap(Gap::Header);
+        }
+        self.flow.last_ip.reset();
+        self.flow.header = Some(Header { is_last, ..Header::default() });
+    }
+
+    fn in_header(&mut self, packet: Packet) -> bool {
+        let Some(header) = &mut self.flow.header else { return false };
+        match packet {
+            Packet::Fup(ip) => header.ip = self.flow.last_ip.update(ip).or(header.ip),
+            Packet::ModeExec(size, _) => header.size = Some(size),
+            Packet::PsbEnd => {
+                let header = *header;
+                self.flow.header = None;
+                self.anchor(header);
+                return header.is_last;
+            }
+            Packet::Pad
+            | Packet::Pip(..)
+            | Packet::Vmcs(_)
+            | Packet::Mnt(_)
+            | Packet::ModeTsx { .. } => {}
+            _ => {
+                let is_last = header.is_last;
+                self.flow.header = None;
+                self.gap(Gap::Header);
+                return is_last || self.packet(packet);
+            }
+        }
+        false
+    }
+
+    /// Goes on at what a PSB+ states.
+    fn anchor(&mut self, header: Header) {
+        match (self.flow.place, header.ip) {
+            (Place::At(block), Some(ip)) => {
+                self.walk_to(block, ip);
+            }
+            (Place::At(_), None) => self.gap(Gap::Mismatch),
+            _ => {}
+        }
+        if header.is_last {
+            return;
+        }
+        self.flow.stack.clear();
+        (self.flow.fup, self.flow.event) = (Fup::Event, None);
+        self.flow.next_size = None;
+        let task = self.world.task(self.flow.clock.now());
+        self.flow.switch(task, header.size.unwrap_or_default());
+        match header.ip {
+            Some(ip) => self.go(ip),
+            None => self.flow.place = Place::Off,
+        }
+    }
+
+    /// Stands at the block that starts at `address`.
+    fn go(&mut self, address: u64) {
+        if let Some(size) = self.flow.next_size.take() {
+            let task = self.flow.task;
+            self.flow.switch(task, size);
+        }
+        let code = SpaceCode(&*self.world, self.flow.task.space);
+        self.flow.place = Place::At(self.flow.graph.block_at(address, &code));
+    }
+
+    /// Commits the time of the packets so far to the branch that comes.
+    fn times(&mut self) -> Times {
+        let before = self.flow.time;
+        self.flow.time = before.max(self.flow.clock.now());
+        Times { before, now: self.flow.time }
+    }
+
+    /// Counts an edge, and reports it.
+    #[inline]
+    fn take(&mut self, edge: EdgeId, times: Times) {
+        let flow = &mut *self.flow;
+        match flow.count.edges.get_mut(edge as usize) {
+            Some(count) => *count += 1,
+            None => first(&mut flow.count.edges, edge, flow.graph.edge_count()),
+        }
+        let code = SpaceCode(&*self.world, flow.task.space);
+        self.sink.step(&flow.graph, &code, Step::Edge(edge), flow.task, times);
+    }
+
+    fn branch(&mut self, branch: Branch, times: Times) {
+        let flow = &mut *self.flow;
+        *flow.count.branches.entry(branch).or_default() += 1;
+        let code = SpaceCode(&*self.world, flow.task.space);
+        self.sink.step(&flow.graph, &code, Step::Branch(branch), flow.task, times);
+    }
+
+    /// Passes blocks that need no packet; returns the one that does.
+    #[inline]
+    fn passed(&mut self, mut block: BlockId) -> Result<(BlockId, Exit), Gap> {
+        for _ in 0..ENDLESS {
+            let Some(known) = self.flow.graph.block(block) else { return Err(Gap::Mismatch) };
+            match known.exit {
+                Exit::Continue => {}
+                Exit::NoCode => return Err(Gap::NoCode(known.start)),
+                Exit::Invalid => return Err(Gap::Invalid(known.start)),
+                exit => return Ok((block, exit)),
+            }
+            let edge = Graph::continuation(known);
+            let time = self.flow.time;
+            self.push_calls(block);
+            self.take(edge, Times { before: time, now: time });
+            block = self.follow(edge);
+        }
+        Err(Gap::Endless)
+    }
+
+    #[inline]
+    fn push_calls(&mut self, block: BlockId) {
+        let flow = &mut *self.flow;
+        if let Some(known) = flow.graph.block(block) {
+            for &address in flow.graph.pushes(known) {
+                flow.stack.push(address);
+            }
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, edge: EdgeId) -> BlockId {
+        let code = SpaceCode(&*self.world, self.flow.task.space);
+        self.flow.graph.follow(edge, &code)
+    }
+
+    fn outcomes(&mut self, outcomes: Outcomes) {
+        match self.flow.place {
+            Place::Lost => {}
+            Place::Off => self.gap(Gap::Off),
+            Place::At(block) => {
+                self.flow.event = None;
+                match self.follow_outcomes(block, outcomes) {
+                    Ok(block) => self.flow.place = Place::At(block),
+                    Err(gap) => self.gap(gap),
+                }
+            }
+        }
+    }
+
+    fn follow_outcomes(&mut self, from: BlockId, outcomes: Outcomes) -> Result<BlockId, Gap> {
+        let mut at = from;
+        let mut left = outcomes.len;
+        let mut first = true;
+        while left > 0 {
+            let (block, exit) = self.passed(at)?;
+            let is_taken = outcomes.bits >> (left - 1) & 1 != 0;
+            self.push_calls(block);
+            let times = if first { self.times() } else { self.same_time() };
+            first = false;
+            let edge = match exit {
+                Exit::Conditional => {
+                    left -= 1;
+                    let Some(known) = self.flow.graph.block(block) else {
+                        return Err(Gap::Mismatch);
+                    };
+                    Graph::outcome(known, is_taken)
+                }
+                Exit::Indirect(BranchKind::Return) => {
+                    left -= 1;
+                    if !is_taken {
+                        return Err(Gap::Mismatch);
+                    }
+                    let target = self.flow.stack.pop().ok_or(Gap::ReturnStack)?;
+                    self.flow.graph.target(block, target)
+                }
+                Exit::Indirect(BranchKind::Jump | BranchKind::Call) => {
+                    let target = self.deferred_target()?;
+                    self.flow.graph.target(block, target)
+                }
+                _ => return Err(Gap::Mismatch),
+            };
+            self.take(edge, times);
+            at = self.follow(edge);
+        }
+        Ok(at)
+    }
+
+    fn same_time(&self) -> Times {
+        Times { before: self.flow.time, now: self.flow.time }
+    }
+
+    /// Returns the target of an indirect branch whose TIP stands behind outcomes that come after it.
+    fn deferred_target(&mut self) -> Result<u64, Gap> {
+        while let Some(found) = self.packets.next_packet() {
+            match found.packet {
+                Ok(Packet::Tip(ip)) => {
+                    return self.flow.last_ip.update(ip).ok_or(Gap::Mismatch);
+                }
+                Ok(packet) if self.flow.clock.apply(&packet) || packet == Packet::Pad => {}
+                Ok(_) => break,
+                Err(_) => break,
+            }
+        }
+        Err(Gap::Mismatch)
+    }
+
+    fn tip(&mut self, ip: Ip) {
+        let target = self.flow.last_ip.update(ip);
+        if let Some(from) = self.flow.event.take() {
+            let times = self.times();
+            let branch = Branch { from, to: target.unwrap_or(0), kind: BranchKind::Asynchronous };
+            self.branch(branch, times);
+        } else {
+            match self.flow.place {
+                Place::At(block) => match self.leave(block, target) {
+                    Ok(Some(next)) => {
+                        self.flow.place = Place::At(next);
+                        if self.flow.next_size.is_none() {
+                            return;
+                        }
+                    }
+                    Ok(None) => {}
+                    Err(gap) => self.gap(gap),
+                },
+                Place::Off => self.gap(Gap::Off),
+                Place::Lost => {}
+            }
+        }
+        match target {
+            Some(target) => self.go(target),
+            None => self.flow.place = Place::Lost,
+        }
+    }
+
+    /// Leaves a block by an indirect branch; returns the block of the target, if there is one.
+    fn leave(&mut self, from: BlockId, target: Option<u64>) -> Result<Option<BlockId>, Gap> {
+        let (block, exit) = self.passed(from)?;
+        let Exit::Indirect(kind) = exit else { return Err(Gap::Mismatch) };
+        self.push_calls(block);
+        if kind == BranchKind::Return {
+            self.flow.stack.pop();
+        }
+        let times = self.times();
+        let edge = self.flow.graph.target(block, target.unwrap_or(0));
+        self.take(edge, times);
+        Ok(target.map(|_| self.follow(edge)))
+    }
+
+    fn begin(&mut self, ip: Ip) {
+        self.flow.event = None;
+        self.flow.fup = Fup::Event;
+        let Some(to) = self.flow.last_ip.update(ip) else {
+            self.flow.place = Place::Lost;
+            return;
+        };
+        let task = self.world.task(self.flow.clock.now());
+        let size = self.flow.next_size.take().unwrap_or(self.flow.size);
+        self.flow.switch(task, size);
+        let times = self.times();
+        self.branch(Branch { from: 0, to, kind: BranchKind::Begin }, times);
+        self.go(to);
+    }
+
+    fn end(&mut self, ip: Ip) {
+        let target = self.flow.last_ip.update(ip);
+        if let Some(from) = self.flow.event.take() {
+            let times = self.times();
+            let branch = Branch { from, to: target.unwrap_or(0), kind: BranchKind::Asynchronous };
+            self.branch(branch, times);
+        } else if let Place::At(block) = self.flow.place {
+            match self.leave(block, target) {
+                Err(Gap::Mismatch) if self.left_region(block, target) => {}
+                Err(gap) => self.gap(gap),
+                Ok(_) => {}
+            }
+        }
+        self.flow.place = Place::Off;
+    }
+
+    /// Leaves a block by a direct branch to where nothing is traced.
+    fn left_region(&mut self, from: BlockId, target: Option<u64>) -> bool {
+        let (Some(to), Some(&block)) = (target, self.flow.graph.block(from)) else { return false };
+        let times = self.times();
+        if block.exit == Exit::Conditional {
+            for is_taken in [false, true] {
+                let edge = Graph::outcome(&block, is_taken);
+                if self.flow.graph.edge(edge).is_some_and(|edge| edge.to == to) {
+                    self.take(edge, times);
+                    return true;
+                }
+            }
+        }
+        let direct = self.flow.graph.directs(&block).iter().find(|direct| direct.to == to);
+        let Some(&super::Direct { from, to, kind }) = direct else { return false };
+        self.walked(block.start, from, times);
+        self.branch(Branch { from, to, kind }, times);
+        true
+    }
+
+    fn fup(&mut self, ip: Ip) {
+        let kind = std::mem::replace(&mut self.flow.fup, Fup::Event);
+        let Some(address) = self.flow.last_ip.update(ip) else { return };
+        match (kind, self.flow.place) {
+            (Fup::Overflow, _) => {
+                let times = self.times();
+                let branch = Branch { from: 0, to: address, kind: BranchKind::Begin };
+                self.branch(branch, times);
+            }
+            (_, Place::At(block)) => {
+                if !self.walk_to(block, address) {
+                    // The event's target follows, and is true.
+                    return;
+                }
+                self.flow.event = (kind == Fup::Event).then_some(address);
+            }
+            (_, Place::Off | Place::Lost) => return,
+        }
+        self.go(address);
+    }
+
+    /// Walks from the start of a block to an address inside; returns whether it was met.
+    fn walk_to(&mut self, from: BlockId, address: u64) -> bool {
+        let mut from = from;
+        for _ in 0..ENDLESS {
+            let Some(&block) = self.flow.graph.block(from) else { return false };
+            let times = self.same_time();
+            if self.walked(block.start, address, times) {
+                return true;
+            }
+            if block.exit != Exit::Continue {
+                break;
+            }
+            self.push_calls(from);
+            let edge = Graph::continuation(&block);
+            self.take(edge, times);
+            from = self.follow(edge);
+        }
+        let gap = match self.flow.graph.block(from) {
+            Some(block) if block.exit == Exit::NoCode => Gap::NoCode(block.start),
+            _ => Gap::Mismatch,
+        };
+        self.gap(gap);
+        false
+    }
+
+    /// Walks from an instruction to one that follows without a packet, and counts that; returns whether it was met.
+    fn walked(&mut self, start: u64, end: u64, times: Times) -> bool {
+        let flow = &mut *self.flow;
+        let code = SpaceCode(&*self.world, flow.task.space);
+        let mut pushes = Vec::new();
+        let is_met = flow.graph.visit(start, Some(end), &code, |instruction| {
+            if let Next::Direct(BranchKind::Call, to) = instruction.next
+                && to != instruction.end
+            {
+                pushes.push(instruction.end);
+            }
+        });
+        if is_met && start != end {
+            for address in pushes {
+                flow.stack.push(address);
+            }
+            *flow.count.pieces.entry((start, end)).or_default() += 1;
+            let step = Step::Piece { start, end };
+            self.sink.step(&flow.graph, &code, step, flow.task, times);
+        }
+        is_met
+    }
+}
+
+/// Counts an edge that is younger than the table.
+#[cold]
+fn first(counts: &mut Vec<u64>, edge: EdgeId, length: usize) {
+    counts.resize(length, 0);
+    if let Some(count) = counts.get_mut(edge as usize) {
+        *count += 1;
+    }
+}

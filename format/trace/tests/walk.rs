@@ -1,0 +1,129 @@
+//! Traces of random walks decode to exactly the branches that were walked, however they are cut.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use recrep_fixtures::trace::{Clocks, Image, Logged, Settings, Timing, Walk};
+use recrep_trace::pt::{Branch, Clock, Code, Flow, Gap, Graph, Sink, Step, Task, Times, World};
+
+const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+const ADDRESS: u64 = 0x7f12_3456_7000;
+
+#[derive(Clone, Copy)]
+struct OneImage<'a>(&'a Image);
+
+impl World for OneImage<'_> {
+    fn task(&mut self, _: u64) -> Task {
+        Task { space: 1, thread: 1 }
+    }
+
+    fn code(&self, _: u32, address: u64) -> Option<&[u8]> {
+        self.0.bytes(address)
+    }
+}
+
+impl Code for OneImage<'_> {
+    fn bytes(&self, address: u64) -> Option<&[u8]> {
+        self.0.bytes(address)
+    }
+}
+
+/// The branches in order.
+#[derive(Default)]
+struct List {
+    branches: Vec<(u64, u64, u64)>,
+    gaps: Vec<Gap>,
+    instructions: u64,
+}
+
+impl Sink for List {
+    fn step(&mut self, graph: &Graph, code: &dyn Code, step: Step, _: Task, times: Times) {
+        self.instructions += u64::from(graph.instruction_count(step, code));
+        graph.branches(step, code, |branch| {
+            self.branches.push((branch.from, branch.to, times.before));
+        });
+        if let (Step::Edge(_) | Step::Branch(_), Some(last)) = (step, self.branches.last_mut()) {
+            last.2 = times.now;
+        }
+    }
+
+    fn gap(&mut self, gap: Gap, _: Task, _: u64) {
+        self.gaps.push(gap);
+    }
+}
+
+/// Decodes a trace in so many parts.
+fn decode(image: &Image, walk: &Walk, parts: usize) -> (List, Flow) {
+    let mut list = List::default();
+    let mut flow = Flow::new();
+    let starts: Vec<usize> =
+        walk.psbs.iter().copied().step_by(walk.psbs.len().div_ceil(parts)).collect();
+    for (at, start) in starts.iter().enumerate() {
+        let end = starts.get(at + 1).copied().unwrap_or(walk.trace.len());
+        let clock = Clock::from_rates(Clocks::RATES, 0);
+        let part = walk.trace.get(*start..).unwrap_or_default();
+        flow.run(part, end - start, clock, &mut OneImage(image), &mut list);
+    }
+    (list, flow)
+}
+
+fn pairs(branches: impl Iterator<Item = (u64, u64)>) -> HashMap<(u64, u64), u64> {
+    let mut pairs = HashMap::new();
+    for pair in branches {
+        *pairs.entry(pair).or_default() += 1;
+    }
+    pairs
+}
+
+fn variants() -> Vec<Settings> {
+    let base = Settings::default();
+    vec![
+        base,
+        Settings { compresses_returns: false, ..base },
+        Settings { has_long_outcomes: true, ..base },
+        Settings { defers_targets: true, ..base },
+        Settings { defers_targets: true, has_long_outcomes: true, ..base },
+        Settings { psb_every: 300, ..base },
+        Settings { psb_every: 20_000, ..base },
+        Settings { fault_every: 50, ..base },
+        Settings { fault_every: 1_000, psb_every: 300, defers_targets: true, ..base },
+        Settings { timing: Timing::Tsc, ..base },
+        Settings { timing: Timing::Mtc, fault_every: 1_000, ..base },
+        Settings { timing: Timing::Cyc, has_long_outcomes: true, ..base },
+    ]
+}
+
+#[test]
+fn walks_decode_to_their_logs() {
+    let Ok(image) = Image::read(Path::new(LIBC), ADDRESS) else {
+        println!("skipped: there is no {LIBC}");
+        return;
+    };
+    for (seed, settings) in (1..).zip(variants()) {
+        let mut log: Vec<Logged> = Vec::new();
+        let walk = Walk::through(&image, settings, seed, 20_000, |branch| log.push(branch));
+        let expected: Vec<_> = log.iter().map(|branch| (branch.from, branch.to)).collect();
+        for parts in [1, 2, 7, 100, 1_000] {
+            let (list, flow) = decode(&image, &walk, parts.min(walk.psbs.len()));
+            assert_eq!(list.gaps, [], "{settings:?} in {parts} parts");
+            assert_eq!(list.instructions, walk.instructions, "{settings:?} in {parts} parts");
+            let found: Vec<_> = list.branches.iter().map(|(from, to, _)| (*from, *to)).collect();
+            let first = found.iter().zip(&expected).position(|(found, log)| found != log);
+            assert_eq!(first, None, "{settings:?} in {parts} parts");
+            assert_eq!(found.len(), expected.len());
+            let mut counted: HashMap<(u64, u64), u64> = HashMap::new();
+            let (mut branches, mut instructions) = (0, 0);
+            let totals = flow.into_totals();
+            for task in totals.tasks() {
+                task.branches(&OneImage(&image), |Branch { from, to, .. }, count| {
+                    *counted.entry((from, to)).or_default() += count;
+                    branches += count;
+                });
+                task.instructions(&OneImage(&image), |_, count| instructions += count);
+            }
+            assert_eq!(instructions, walk.instructions);
+            assert_eq!(branches, walk.branches);
+            assert!(counted == pairs(expected.iter().copied()), "{settings:?}");
+        }
+    }
+}
