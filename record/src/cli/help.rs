@@ -14,7 +14,7 @@ Options:
   -g                  Record callchains
   -F HZ, -c N         Sample HZ times per second [default: 4000; 999 with -g]; or every N events
   -e EVENTS           Events to sample, comma-separated [default: cycles:P, or cpu-clock]
-  --off-cpu           Show where threads wait, too
+  --off-cpu, --waits  Show where threads wait, too; and who ends each wait
   -a, -C LIST         Record all processes on all CPUs; on these CPUs
   -p PIDS             Record existing processes, until Ctrl-C
   -o FILE             Write to FILE, or to standard output if '-' [default: out.data]

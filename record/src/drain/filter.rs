@@ -1,5 +1,5 @@
 //! Leaving records out while rings are drained: of other processes, where whole CPUs are counted,
-//! and of a second counter that a thread has by inheritance.
+//! of a second counter that a thread has by inheritance, and wakes of others ([`super::wakes`]).
 //!
 //! Rings of several CPUs are read one after the other, and a thread's first records may be on
 //! another CPU than its FORK. So a round goes over the rings twice:
@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use recrep_format::abi::{AttrFlags, RecordType};
+use recrep_format::abi::{AttrFlags, RecordType, misc};
 use recrep_format::attr::Attr;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,11 +22,16 @@ use crate::kernel::counters::Counters;
 use crate::kernel::ring::Pending;
 use crate::output::layouts::Layouts;
 
+use super::strangers::Strangers;
+use super::wakes::Wakes;
+
 /// Filter of the rings' records: those that it keeps go into the file.
 #[derive(Debug)]
 pub struct Filter {
     layouts: Layouts,
     kind: FilterKind,
+    /// Filter of wakes, if those of whole CPUs are counted for the sake of some threads.
+    wakes: Option<Wakes>,
     /// The time of the newest FORK of each child that was applied: one that is still in a ring is
     /// looked at again.
     forked: FxHashMap<u32, u64>,
@@ -34,6 +39,8 @@ pub struct Filter {
 
 #[derive(Debug)]
 enum FilterKind {
+    /// All records are kept.
+    All,
     Members(Members),
     OneCounter(OneCounter),
 }
@@ -65,12 +72,12 @@ struct OneCounter {
 /// those of some CPUs.
 type Counted = (usize, Option<u32>);
 
-/// A FORK record.
+/// A FORK record: process and thread of the child and of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Fork {
+pub(super) struct Fork {
     time: u64,
-    child: u32,
-    parent: u32,
+    pub(super) child: [u32; 2],
+    parent: [u32; 2],
 }
 
 impl Filter {
@@ -102,25 +109,59 @@ impl Filter {
     }
 
     fn new(attr: &Attr, kind: FilterKind) -> Self {
-        Self { layouts: Layouts::of(attr), kind, forked: FxHashMap::default() }
+        Self { layouts: Layouts::of(attr), kind, wakes: None, forked: FxHashMap::default() }
+    }
+
+    /// Keeps, of wakes on whole CPUs, those of recorded threads; of all other records, what
+    /// `filter` keeps. `attr` is any of the stream's.
+    pub fn with_wakes(filter: Option<Self>, attr: &Attr, wakes: Wakes) -> Self {
+        let filter = filter.unwrap_or_else(|| Self::new(attr, FilterKind::All));
+        Self { wakes: Some(wakes), ..filter }
+    }
+
+    /// Returns the filter of wakes.
+    pub(crate) fn wakes(&self) -> Option<&Wakes> {
+        self.wakes.as_ref()
+    }
+
+    /// Returns the wakers that are not recorded and have no name in the file.
+    pub(super) fn strangers(&mut self) -> Option<&mut Strangers> {
+        self.wakes.as_mut().map(|wakes| &mut wakes.strangers)
     }
 
     /// Updates the state that [`keeps`](Self::keeps) depends on by the records of all rings.
     pub(super) fn observe(&mut self, rings: &[Pending<'_>]) {
         let mut forks = BTreeSet::new();
         let mut scratch = Vec::new();
+        if let Some(wakes) = &mut self.wakes {
+            wakes.begin_round();
+        }
         for ring in rings {
-            ring.records(&mut scratch, |record| match &mut self.kind {
-                FilterKind::Members(members) => forks.extend(members.fork(record, &self.layouts)),
-                FilterKind::OneCounter(once) => once.observe(record, &self.layouts),
+            ring.records(&mut scratch, |record| {
+                if let FilterKind::OneCounter(once) = &mut self.kind {
+                    once.observe(record, &self.layouts);
+                }
+                if record.header.kind == RecordType::FORK {
+                    forks.extend(fork(record, &self.layouts));
+                }
+                if let Some(wakes) = &mut self.wakes {
+                    wakes.observe(record, &self.layouts);
+                    if is_execution(record) && self.kind.keeps(record, &self.layouts) {
+                        wakes.execute(record, &self.layouts);
+                    }
+                }
             });
         }
-        if let FilterKind::Members(members) = &mut self.kind {
-            // Forks are applied in the order of time, whichever CPU they were on.
-            for fork in forks {
-                if self.forked.get(&fork.child).is_none_or(|applied| *applied < fork.time) {
-                    self.forked.insert(fork.child, fork.time);
+        // Forks are applied in the order of time, whichever CPU they were on.
+        for fork in forks {
+            let [_, child] = fork.child;
+            if self.forked.get(&child).is_none_or(|applied| *applied < fork.time) {
+                self.forked.insert(child, fork.time);
+                if let FilterKind::Members(members) = &mut self.kind {
                     members.apply(fork);
+                }
+                if let Some(wakes) = &mut self.wakes {
+                    wakes.fork(fork);
                 }
             }
         }
@@ -128,14 +169,35 @@ impl Filter {
 
     /// Returns whether a record goes into the file. One that cannot be decoded does, and is reported
     /// there.
-    pub(super) fn keeps(&self, record: &RawRecord<'_>) -> bool {
-        match &self.kind {
-            FilterKind::Members(members) => members.keeps(record, &self.layouts),
-            FilterKind::OneCounter(once) => {
-                event_id(record, &self.layouts).is_none_or(|id| !once.second.contains(&id))
+    pub(super) fn keeps(&mut self, record: &RawRecord<'_>) -> bool {
+        if let Some(keeps) = self.wakes.as_mut().and_then(|wakes| wakes.keeps(record)) {
+            return keeps;
+        }
+        self.kind.keeps(record, &self.layouts)
+    }
+}
+
+impl FilterKind {
+    fn keeps(&self, record: &RawRecord<'_>, layouts: &Layouts) -> bool {
+        match self {
+            Self::All => true,
+            Self::Members(members) => members.keeps(record, layouts),
+            Self::OneCounter(once) => {
+                event_id(record, layouts).is_none_or(|id| !once.second.contains(&id))
             }
         }
     }
+}
+
+/// Returns whether a record is that of an execution.
+fn is_execution(record: &RawRecord<'_>) -> bool {
+    record.header.kind == RecordType::COMM && record.header.misc & misc::COMM_EXEC != 0
+}
+
+/// Returns a FORK record's contents.
+fn fork(record: &RawRecord<'_>, layouts: &Layouts) -> Option<Fork> {
+    let Body::Fork(of) = layouts.decode(record).ok()?.body else { return None };
+    Some(Fork { time: of.time, child: [of.pid, of.tid], parent: [of.ppid, of.ptid] })
 }
 
 impl Members {
@@ -150,25 +212,18 @@ impl Members {
             .is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
     }
 
-    /// Returns the child and the parent of a FORK record, by the numbers that are counted here: of
-    /// processes or of threads.
-    fn fork(&self, record: &RawRecord<'_>, layouts: &Layouts) -> Option<Fork> {
-        if record.header.kind != RecordType::FORK {
-            return None;
-        }
-        let Body::Fork(of) = layouts.decode(record).ok()?.body else { return None };
-        let [child, parent] = [[of.pid, of.tid], [of.ppid, of.ptid]].map(|task| self.number(task));
-        // A new thread of the same process.
-        (child != parent).then_some(Fork { time: of.time, child, parent })
-    }
-
     /// A child of a member is one, if that was asked for; another's child that has a member's
     /// number is a new task.
-    fn apply(&mut self, fork: Fork) {
-        if self.inherit && self.ids.contains(&fork.parent) {
-            self.ids.insert(fork.child);
+    pub(super) fn apply(&mut self, fork: Fork) {
+        let [child, parent] = [fork.child, fork.parent].map(|task| self.number(task));
+        if child == parent {
+            // A new thread of the same process.
+            return;
+        }
+        if self.inherit && self.ids.contains(&parent) {
+            self.ids.insert(child);
         } else {
-            self.ids.remove(&fork.child);
+            self.ids.remove(&child);
         }
     }
 }
@@ -217,7 +272,7 @@ fn task(record: &RawRecord<'_>, layouts: &Layouts) -> Option<([u32; 2], Option<[
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::kernel::Place;
     use crate::kernel::counters::Counter;
@@ -253,7 +308,8 @@ mod tests {
         fake_record(RecordType::COMM.0, &[two(pid, tid), 0x61, two(99, 99), 0, 0, 1])
     }
 
-    fn kept(filter: &mut Filter, rings: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
+    /// Returns the records that are kept of a round.
+    pub(in crate::drain) fn kept(filter: &mut Filter, rings: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
         let rings: Vec<Vec<u8>> = rings.iter().map(|ring| ring.concat()).collect();
         let rings: Vec<_> = rings.iter().map(|ring| Pending::new(ring, &[], 0)).collect();
         filter.observe(&rings);

@@ -12,8 +12,10 @@
 
 mod copies;
 pub(crate) mod filter;
+mod strangers;
 pub(crate) mod threads;
 pub(crate) mod wait;
+pub(crate) mod wakes;
 
 use std::borrow::{Borrow, BorrowMut};
 use std::io::IoSlice;
@@ -36,6 +38,8 @@ use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
 pub(crate) use copies::StackCopies;
 use filter::Filter;
+use strangers::Strangers;
+use wakes::LeftOut;
 
 /// Room is given back after about this many bytes, so that with many CPUs the first ring does not
 /// wait for the last.
@@ -102,6 +106,18 @@ impl Drain {
         Self { least: self.least, filter, copies, ..Self::new(self.tally.renewed()) }
     }
 
+    /// Begins a file: it has no name of a waker yet.
+    pub(crate) fn begin_file(&mut self) {
+        if let Some(strangers) = self.filter.as_mut().and_then(Filter::strangers) {
+            strangers.forget();
+        }
+    }
+
+    /// Returns how many wakes of whole CPUs were left out, and why; `None` if none are counted.
+    pub(crate) fn left_out(&self) -> Option<LeftOut> {
+        Some(self.filter.as_ref()?.wakes()?.left_out)
+    }
+
     /// Takes back what another one counted, and the filter that it was lent.
     pub(crate) fn absorb(&mut self, twin: Self) {
         self.tally.absorb(twin.tally);
@@ -155,6 +171,10 @@ impl Drain {
             if !trimmed.is_empty() {
                 parts.push(IoSlice::new(trimmed.as_bytes()));
             }
+            let names = self.names_of_strangers();
+            if !names.is_empty() {
+                parts.insert(0, IoSlice::new(&names));
+            }
             let first = marks.first().map_or(0, |(ring, _)| *ring);
             let mark = if over && next == rings.len() { Some(&*self.finished_round) } else { None };
             sink.batch(first, &parts, mark, mem::take(&mut self.tally.counts))?;
@@ -185,10 +205,17 @@ impl Drain {
         Ok(marks)
     }
 
+    /// Returns COMM records of wakers that are not recorded, each once. They have no time, so that
+    /// they hold for the records of their batch.
+    fn names_of_strangers(&mut self) -> Vec<u8> {
+        let strangers = self.filter.as_mut().and_then(Filter::strangers);
+        strangers.map(Strangers::take).unwrap_or_default()
+    }
+
     /// Counts the records that are kept, and appends their parts of the ring. Returns the number of
     /// bytes.
     fn pass<'r>(&mut self, pending: &Pending<'r>, parts: &mut Vec<IoSlice<'r>>) -> usize {
-        let (tally, filter) = (&mut self.tally, &self.filter);
+        let (tally, filter) = (&mut self.tally, &mut self.filter);
         let mut bytes = 0;
         let mut add = |part: Range<usize>| {
             bytes += part.len();
@@ -200,7 +227,7 @@ impl Drain {
         let (mut start, mut end) = (0, 0);
         let whole = pending.records(&mut self.scratch, |record| {
             let next = end + record.bytes.len();
-            if filter.as_ref().is_none_or(|filter| filter.keeps(record)) {
+            if filter.as_mut().is_none_or(|filter| filter.keeps(record)) {
                 tally.count(record);
             } else {
                 add(start..end);
@@ -224,9 +251,9 @@ impl Drain {
         copies: &StackCopies,
         to: &mut Encoder,
     ) -> usize {
-        let (tally, filter, start) = (&mut self.tally, &self.filter, to.len());
+        let (tally, filter, start) = (&mut self.tally, &mut self.filter, to.len());
         let whole = pending.records(&mut self.scratch, |record| {
-            if filter.as_ref().is_none_or(|filter| filter.keeps(record)) {
+            if filter.as_mut().is_none_or(|filter| filter.keeps(record)) {
                 tally.count(record);
                 copies.append(record, to);
             }
@@ -267,6 +294,8 @@ impl Drain {
             }
             let mut parts = Vec::new();
             self.pass(&records, &mut parts);
+            let names = self.names_of_strangers();
+            parts.insert(0, IoSlice::new(&names));
             output.write_rings(index, &parts, &[], mem::take(&mut self.tally.counts))?;
             ring.release(mark);
             kernel.pause(owner.as_fd(), false).map_err(unpausable)?;

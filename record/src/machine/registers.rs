@@ -53,6 +53,23 @@ impl Arch {
         if self == Self::X86_64 { pointer | 1 << CX } else { pointer }
     }
 
+    /// Returns the numbers of the registers that have the first three arguments of a system call.
+    pub fn arguments(self) -> Option<[u32; 3]> {
+        const DX: u32 = 3;
+        const SI: u32 = 4;
+        const DI: u32 = 5;
+        match self {
+            Self::X86_64 => Some([DI, SI, DX]),
+            Self::Aarch64 => Some([0, 1, 2]),
+            Self::Other => None,
+        }
+    }
+
+    /// Returns the numbers of the instruction pointer and the stack pointer.
+    pub fn pointers(self) -> Option<[u32; 2]> {
+        self.names_of().map(|arch| [arch.instruction_pointer(), arch.stack_pointer()])
+    }
+
     fn names_of(self) -> Option<RegsArch> {
         match self {
             Self::X86_64 => Some(RegsArch::X86),

@@ -29,6 +29,8 @@ pub struct Config {
     pub side_band: SideBand,
     /// Sample context switches, so that the time that threads wait is known too (`--off-cpu`).
     pub off_cpu: bool,
+    /// Sample wakes too, so that the wakers of those waits are known (`--waits`).
+    pub waits: bool,
     /// Restriction of all events to the kernel or user space (`--all-kernel`, `--all-user`).
     pub only: Option<Only>,
     pub target: Target,

@@ -52,8 +52,17 @@ pub struct PlannedEvent {
     pub tracepoint: Option<String>,
     /// Location, if it is a probe.
     pub probe: Option<Probe>,
-    /// `true` if `--off-cpu` added it: where the kernel refuses it, the SWITCH records stand alone.
-    pub off_cpu: bool,
+    /// Flag that added it, if the user did not name it.
+    pub added: Option<AddedBy>,
+}
+
+/// Flag that adds events to those of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddedBy {
+    /// `--off-cpu`: where the kernel refuses the event, the SWITCH records stand alone.
+    OffCpu,
+    /// `--waits`.
+    Waits,
 }
 
 impl PlannedEvent {

@@ -4,14 +4,17 @@
 //! ```text
 //!  Config, Machine
 //!    │ off_cpu ─────▶ specs: context switches, each sampled (--off-cpu)
+//!    │ waits ───────▶ specs: wakes, each sampled (--waits)
 //!    │ rate ────────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
 //!    │ attr ────────▶ one attr for each event         (perf's evsel__config, rule by rule), with its callchain
 //!    │ inheritance ─▶ what the kernel cannot let children inherit: probes, breakpoints in the kernel
 //!    │ group ───────▶ leaders, leader sampling (:S)
 //!    │ off_cpu ─────▶ cgroup of the switches
+//!    │ waits ───────▶ wakes by all, on whole CPUs
 //!    │ aux ─────────▶ settings for events with an AUX area
 //!    │ tracking ────▶ event that carries the side-band: the first one, or a dummy
 //!    │ unwinding ───▶ whose stacks are copied to be unwound, and how much of them
+//!    │ waits ───────▶ registers that samples of switches have
 //!    │ rings ───────▶ sizes, then watermarks
 //!    ▼
 //!  Plan
@@ -48,6 +51,7 @@ mod rings;
 mod tests;
 mod tracking;
 pub(crate) mod unwinding;
+mod waits;
 
 use crate::event::{self as event_specs, EventSpec};
 use crate::machine::Machine;
@@ -60,7 +64,8 @@ use group::Group;
 use notes::Notes;
 use rate::Rates;
 
-pub(crate) use event::{ATTR_SIZE, PlannedEvent};
+pub(crate) use event::{ATTR_SIZE, AddedBy, PlannedEvent};
+pub(crate) use waits::{WAKING, WITHOUT_WAKERS};
 
 /// Everything to open for a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +115,8 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     };
     let asked = specs.len();
     off_cpu::sample_switches(&mut specs, config, &mut notes);
+    let before_wakes = specs.len();
+    waits::sample_wakes(&mut specs, config, machine)?;
     let context = Context::new(config, machine, Rates::new(config, machine, &mut notes)?);
     let dummy = PlannedEvent::dummy(attr::of_dummy(&context));
     let mut events = Vec::new();
@@ -123,10 +130,12 @@ pub(crate) fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         events.push(event);
     }
     group::lead(&mut events, &specs);
-    let switches_carried = off_cpu::share_cgroup(&mut events, asked, config)?;
+    let switches_carried = off_cpu::share_cgroup(&mut events, asked..before_wakes, config)?;
+    waits::count_whole_cpus(&mut events, before_wakes, &context);
     let area = aux::arrange(&mut events, &specs, &context)?;
     tracking::choose(&mut events, &area, switches_carried, &dummy, &context);
     let unwinds = unwinding::size_copies(&mut events, &specs, &cpus, &context, &mut notes);
+    waits::sample_arguments(&mut events, &context);
     let sizes = rings::sizes(&area, unwinds, unwinding::has_bursts(&events), &context, &mut notes)?;
     rings::set_watermarks(&mut events, &area, sizes, unwinds, &context);
     Ok(Plan {

@@ -1,9 +1,11 @@
 //! `--off-cpu`: samples where threads leave the CPU, with callchains, besides the SWITCH records
 //! that show when they run again.
 
+use std::ops::Range;
+
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SwEvent};
 
-use super::event::PlannedEvent;
+use super::event::{AddedBy, PlannedEvent};
 use super::notes::Notes;
 use crate::event::EventSpec;
 use crate::event::sampling::{Callchain, Rate};
@@ -39,27 +41,31 @@ fn samples_switches(spec: &EventSpec) -> bool {
 fn spec(config: &Config) -> EventSpec {
     let mut spec =
         EventSpec::numbered("context-switches", EventType::SOFTWARE, SwEvent::CONTEXT_SWITCHES.0);
-    spec.terms.rate = Some(Rate::Period(1));
-    // The kernel takes branch records when a counter of the PMU overflows, not when it switches.
-    spec.terms.branches = Some(BranchSampleType::empty());
-    if config.sample.callchain != Some(Callchain::Lbr) {
-        return spec;
-    }
-    spec.terms.callchain = Some(Some(Callchain::Fp));
-    spec.terms.max_stack = config.sample.max_stack;
+    sample_all(&mut spec, config);
     spec
 }
 
-/// Counts the event that was added (those from `asked` on) in the cgroup of the others (`-G`), and
+/// Makes each occurrence of an added event a sample, with a callchain.
+pub(super) fn sample_all(spec: &mut EventSpec, config: &Config) {
+    spec.terms.rate = Some(Rate::Period(1));
+    // The kernel takes branch records when a counter of the PMU overflows, not when it switches.
+    spec.terms.branches = Some(BranchSampleType::empty());
+    if config.sample.callchain == Some(Callchain::Lbr) {
+        spec.terms.callchain = Some(Some(Callchain::Fp));
+        spec.terms.max_stack = config.sample.max_stack;
+    }
+}
+
+/// Counts the event that was added (one of `added`) in the cgroup of the others (`-G`), and
 /// lets it carry the SWITCH records there: the tracking event would report every thread. Returns
 /// whether it carries them.
 pub(super) fn share_cgroup(
     events: &mut [PlannedEvent],
-    asked: usize,
+    added: Range<usize>,
     config: &Config,
 ) -> Result<bool> {
-    for added in events.iter_mut().skip(asked) {
-        added.off_cpu = true;
+    for added in events.get_mut(added).unwrap_or_default() {
+        added.added = Some(AddedBy::OffCpu);
         let mut cgroups = config.cgroups.iter();
         added.cgroup = cgroups.next().cloned().flatten();
         if cgroups.any(|other| *other != added.cgroup) {

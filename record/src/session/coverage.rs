@@ -22,6 +22,7 @@ use std::os::fd::OwnedFd;
 use recrep_format::abi::{AttrFlags, SampleType};
 
 use crate::drain::filter::{Filter, Members};
+use crate::drain::wakes::{self, RawFields, Wakes};
 use crate::kernel::counters::{self, Counters};
 use crate::kernel::probes::Probes;
 use crate::machine::Machine;
@@ -108,6 +109,28 @@ impl Coverage {
 
     /// Returns the filter of the rings' records, if not all go into the file.
     pub(super) fn filter(
+        &self,
+        config: &Config,
+        counters: &Counters,
+        tasks: &[Task],
+        machine: &Machine,
+    ) -> Result<Option<Filter>> {
+        let filter = self.filter_of_tasks(config, counters, tasks);
+        let Some(event) = counters.events.first().filter(|_| config.waits) else {
+            return Ok(filter);
+        };
+        let of_counters = counters.all.iter().filter_map(|counter| counter.place.thread);
+        let ids = of_counters.chain(tasks.iter().map(|task| task.tid)).collect();
+        let recorded = Members { ids, threads: true, inherit: !config.no_inherit };
+        let fields = RawFields::read(machine.tracefs.as_deref())?;
+        let wakes = Wakes::new(counters, fields, recorded, !wakes::is_in_first_namespace());
+        Ok(match wakes {
+            Some(wakes) => Some(Filter::with_wakes(filter, &event.attr, wakes)),
+            None => filter,
+        })
+    }
+
+    fn filter_of_tasks(
         &self,
         config: &Config,
         counters: &Counters,

@@ -81,7 +81,7 @@ fn sampled<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>
 fn occurred<'a>(counters: &'a Counters, readings: &[Reading]) -> Vec<Occurred<'a>> {
     let mut all = Vec::new();
     for (event, total) in counters.events.iter().zip(losses::totals(counters, readings)) {
-        if !event.is_dummy() && !event.off_cpu {
+        if !event.is_dummy() && event.added.is_none() {
             let scaled = total.scaled().filter(|_| losses::is_multiplexed(total));
             all.push(Occurred { event, count: scaled.unwrap_or(total.value) });
         }

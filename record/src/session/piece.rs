@@ -139,7 +139,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     /// Returns the writer of records of threads that wait now, if waits are recorded from the
     /// moment on at which a file begins, and the tasks are known that are recorded.
     pub(super) fn waits<'o>(&'o self, output: &'o Output) -> Option<Waits<'o>> {
-        let Config { off_cpu, delay, rings, cgroups, .. } = self.config;
+        let Config { off_cpu, waits, delay, rings, cgroups, .. } = self.config;
         let has_cgroups = cgroups.iter().any(Option::is_some);
         if !off_cpu || *delay != Delay::None || rings.overwrite || has_cgroups {
             return None;
@@ -149,7 +149,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             |event: &PlannedEvent| event.is_context_switches() && event.attr.sample_period == 1;
         let records = self.counters.first(carries)?;
         let events = SwitchEvents { records, samples: self.counters.first(is_sampled) };
-        Some(Waits::new(output, events, self.kernel.now(self.config.clock)?.clock))
+        let time = self.kernel.now(self.config.clock)?.clock;
+        Some(Waits::new(output, events, time, *waits))
     }
 
     fn hidden_kernel(&self, pieces: usize) {

@@ -31,6 +31,7 @@ use super::state::{Progress, Recording, State};
 use super::status::Status;
 use crate::drain::threads::DrainOutput;
 use crate::drain::wait::{Descriptors, Waiter, Wakeup};
+use crate::drain::wakes::LeftOut;
 use crate::drain::{self, Rounds};
 use crate::kernel::Kernel;
 use crate::kernel::signals::Arrived;
@@ -56,6 +57,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let done =
             begun.and_then(|()| self.rounds(&mut state, &mut piece, workload.as_deref_mut()));
         state.priority = None;
+        self.explain_wakes(&state);
         if self.signals.is_from_terminal() {
             // The terminal has echoed ^C: messages begin on a new line.
             self.messages.text("\n");
@@ -85,6 +87,17 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 Err(error)
             }
         }
+    }
+
+    /// Tells how many wakes on whole CPUs are not in the file.
+    fn explain_wakes(&self, state: &State) {
+        let Some(LeftOut { others, doubles }) = state.drain.left_out() else { return };
+        self.messages.explain(|| {
+            format!(
+                "left out of the wakes on whole CPUs: {others} of threads that are not recorded, \
+                 {doubles} that the waker's own counter has"
+            )
+        });
     }
 
     /// Keeps the recorded programs and libraries for reports after the next build.
@@ -158,6 +171,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     fn start(&self, workload: Option<&mut Workload>) -> Result<()> {
         if !self.tracks_when_enabled() {
             self.enable()?;
+        }
+        if workload.is_some() && self.config.delay == Delay::None {
+            self.counters.enable_others_than_exec(self.kernel)?;
         }
         match workload {
             Some(_) if self.signals.is_stopped() => Err(too_early()),
@@ -424,6 +440,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             Ok(next) => slot.insert(next),
             Err(error) => return end(&mut state.progress).and(Err(error)),
         };
+        state.drain.begin_file();
         let mapped = self.draining(state, &next.output, |progress| {
             if let Some(waits) = self.waits(&next.output) {
                 waits.write(&scope)?;

@@ -121,7 +121,8 @@ impl State {
         };
         let is_unwound = counters.events.iter().any(|event| is_unwound(&event.attr));
         let queue = queue_size(config, &rings, is_unwound);
-        let filter = recording.coverage.filter(config, counters, recording.tasks);
+        let filter =
+            recording.coverage.filter(config, counters, recording.tasks, recording.machine)?;
         let progress = Progress {
             losses: Losses::default(),
             names: Names::new(&config.output),
@@ -137,7 +138,7 @@ impl State {
         };
         let mut tally = Tally::new(&first.attr);
         tally.modules = recording.modules.renewed();
-        tally.unwinding = Unwinding::of(&recording.entries, config.sample.max_stack);
+        tally.unwinding = Unwinding::of(&recording.entries, config.sample.max_stack, config.waits);
         let unwinding = tally.unwinding.clone();
         let copy = counters.events.iter().map(|event| event.attr.sample_stack_user).max();
         if let Some(copy) = copy.filter(|_| is_unwound) {

@@ -23,6 +23,7 @@ use recrep_format::record::{Body, Comm, Record, Regs, SampleFields, SampleId, Sw
 use recrep_format::wire::Text;
 
 use super::tasks::{Proc, Scope, Stat, numbers};
+use crate::machine::registers::Arch;
 use crate::messages::error::Result;
 use crate::output::Output;
 use crate::output::tally::Counts;
@@ -51,12 +52,21 @@ pub(crate) struct Waits<'a> {
     stack: Vec<u8>,
     /// Number of samples.
     count: u64,
+    /// `true` if samples have the arguments of system calls (`--waits`).
+    has_arguments: bool,
     /// `true` if all that CPUs run is recorded: the kernel has another record for that.
     is_of_cpus: bool,
 }
 
 impl<'a> Waits<'a> {
-    pub(crate) fn new(output: &'a Output, events: SwitchEvents<'a>, time: u64) -> Self {
+    /// Creates a writer of records of this time; `has_arguments`: samples have the registers of
+    /// system calls' arguments.
+    pub(crate) fn new(
+        output: &'a Output,
+        events: SwitchEvents<'a>,
+        time: u64,
+        has_arguments: bool,
+    ) -> Self {
         let (attr, id) = events.records;
         Self {
             output,
@@ -66,6 +76,7 @@ impl<'a> Waits<'a> {
             rewriter: output.rewriter(),
             stack: Vec::new(),
             count: 0,
+            has_arguments,
             is_of_cpus: false,
         }
     }
@@ -158,10 +169,15 @@ impl<'a> Waits<'a> {
         fields.ip = fields.ip.map(|_| pointers.ip);
         fields.period = fields.period.map(|_| 1);
         fields.callchain = fields.callchain.map(|_| U64s::new(&chain, Endian::NATIVE));
-        // Registers without a copy of the stack say that callers are missing.
+        // Registers without a copy of the stack say that callers are missing, unless the
+        // instruction pointer alone is 0.
         let mask = attr.sample_regs_user;
-        let values = vec![0; 8 * mask.count_ones() as usize];
-        if let Some(regs) = fields.regs_user.as_mut().filter(|_| !is_whole) {
+        let mut values = vec![0; 8 * mask.count_ones() as usize];
+        if self.has_arguments {
+            let ip = if is_whole { 0 } else { pointers.ip };
+            values = registers(mask, Pointers { ip, ..pointers });
+        }
+        if let Some(regs) = fields.regs_user.as_mut().filter(|_| !is_whole || self.has_arguments) {
             *regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&values, Endian::NATIVE) };
         }
         let misc = CpuMode::User.bits() | misc::WAITS_AT_START;
@@ -180,6 +196,22 @@ impl<'a> Waits<'a> {
         let read = memory.and_then(|memory| memory.read_at(&mut self.stack, sp));
         self.stack.truncate(read.unwrap_or(0));
     }
+}
+
+/// Returns the values of the registers of a mask: 0 for those that others cannot read.
+fn registers(mask: u64, pointers: Pointers) -> Vec<u8> {
+    let Pointers { ip, sp, arguments } = pointers;
+    let numbers = Arch::NATIVE.arguments().into_iter().flatten();
+    let known: Vec<(u32, u64)> = numbers
+        .zip(arguments)
+        .chain(Arch::NATIVE.pointers().into_iter().flatten().zip([ip, sp]))
+        .collect();
+    let value = |number| {
+        let known = known.iter().find(|(known, _)| *known == number);
+        known.map_or(0, |(_, value)| *value)
+    };
+    let sampled = (0..u64::BITS).filter(|number| mask >> number & 1 == 1);
+    sampled.flat_map(|number| value(number).to_ne_bytes()).collect()
 }
 
 /// Records of one moment.

@@ -229,6 +229,28 @@ fn context_switches_beside_cpu_samples() {
 }
 
 #[test]
+fn wakes_beside_context_switches() {
+    hold("waits.cases", 12);
+    let wakes = machine("wakes");
+    for (line, named) in [
+        ("-n x", "cannot be used with"),
+        ("--all-user x", "leave it out, or use --off-cpu"),
+        ("--per-thread x", "leave it out, or use --off-cpu"),
+        ("--threads x", "leave --threads out"),
+        ("--no-switch-events x", "leave it out"),
+    ] {
+        let said = plan(&format!("--waits {line}"), &wakes).unwrap_err();
+        assert!(said.contains(named), "{line}: {said}");
+    }
+    assert!(plan("--waits --threads -a -e cpu-clock", &wakes).is_ok());
+    // Another tracefs than that of a plain user has the tracepoints.
+    for (name, why) in [("x86", "sched:sched_waking"), ("user", "CAP_PERFMON")] {
+        let said = plan("--waits x", &machine(name)).unwrap_err();
+        assert!(said.contains(why) && said.contains("--off-cpu"), "{name}: {said}");
+    }
+}
+
+#[test]
 fn memory_accesses() {
     hold("memory.cases", 15);
 }

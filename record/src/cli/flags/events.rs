@@ -46,6 +46,10 @@ pub(in crate::cli) struct EventFlags {
     /// --call-graph fp and --switch-events
     #[arg(long, conflicts_with = "no_samples")]
     off_cpu: bool,
+    /// Show who ended each wait, too: --off-cpu, and each wake of a recorded thread, with the
+    /// waker's callchain; needs CAP_PERFMON and a readable tracefs
+    #[arg(long, conflicts_with = "no_samples")]
+    waits: bool,
     /// Count in the kernel only, overriding event modifiers
     #[arg(long, conflicts_with = "all_user")]
     all_kernel: bool,
@@ -67,7 +71,8 @@ impl EventFlags {
         (config.events, config.cgroups) = selection::read(matches, chosen, &sources)?;
         config.rate = self.freq.or(self.count).unwrap_or_default();
         config.strict_freq = self.strict_freq;
-        config.off_cpu = self.off_cpu;
+        config.off_cpu = self.off_cpu || self.waits;
+        config.waits = self.waits;
         config.only = values::restriction(self.all_kernel, self.all_user);
         Ok(())
     }

@@ -110,11 +110,6 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
         "rec records each switch with its own time, short or long; rep --off-cpu adds them up",
     ),
     (
-        "--latency",
-        "record waits with --off-cpu; rep --wall then shows where the time between start and end \
-         went",
-    ),
-    (
         "--aio",
         "rec always writes in a thread of its own; --queue-size says how much may wait for it, \
          --threads spreads the work",

@@ -17,6 +17,10 @@ pub(in crate::cli) struct SideBandFlags {
     /// --off-cpu)
     #[arg(long)]
     switch_events: bool,
+    /// Record when threads run, so that reports know how many run at once: the same as
+    /// --switch-events
+    #[arg(long)]
+    latency: bool,
     /// Record the namespaces of processes
     #[arg(long)]
     namespaces: bool,
@@ -50,7 +54,7 @@ impl SideBandFlags {
         config.side_band = SideBand {
             switch: match is_off {
                 true => Some(false),
-                false => (self.switch_events || config.off_cpu).then_some(true),
+                false => (self.switch_events || self.latency || config.off_cpu).then_some(true),
             },
             namespaces: self.namespaces,
             cgroups: self.all_cgroups,

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::diagnosis::Culprit;
 use super::step::Circumstances;
 use super::{additions, breakpoint};
-use crate::plan::PlannedEvent;
+use crate::plan::{AddedBy, PlannedEvent};
 use crate::tasks::Target;
 
 /// Formats "process 7" or "processes 7, 8".
@@ -64,7 +64,11 @@ pub(super) fn of(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
         Errno::AGAIN => "the kernel cannot do it at the moment; try again".to_owned(),
         other => crate::messages::error::why_words(&other.into()),
     };
-    format!("{}: {why}", cannot_count(event, with))
+    let instead = match event.added {
+        Some(AddedBy::Waits) => format!("; {}", crate::plan::WITHOUT_WAKERS),
+        _ => String::new(),
+    };
+    format!("{}: {why}{instead}", cannot_count(event, with))
 }
 
 /// Returns the error message of a refusal of which trials showed the culprit.

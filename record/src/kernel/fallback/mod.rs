@@ -32,7 +32,7 @@ use recrep_format::abi::{AttrFlags, EventType, HwEvent, SwEvent};
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
-use crate::plan::PlannedEvent;
+use crate::plan::{AddedBy, PlannedEvent};
 use crate::tasks::Target;
 
 pub(crate) use step::{Circumstances, Fallback, GivenUp};
@@ -120,7 +120,7 @@ fn switch_records_alone(
     errno: Errno,
     with: Circumstances<'_>,
 ) -> Option<Fallback> {
-    (event.off_cpu && is_kernel_kept(event, errno, with)).then(|| {
+    (event.added == Some(AddedBy::OffCpu) && is_kernel_kept(event, errno, with)).then(|| {
         Fallback::LeaveOut(format!(
             "recording context switches without callchains: kernel.perf_event_paranoid is {}, \
              which keeps the kernel from users without CAP_PERFMON; times off the CPU are exact, \

@@ -463,7 +463,7 @@ fn probes_are_for_root() {
 fn switches_that_may_not_be_sampled_are_left_out_and_told() {
     let config = cli::parse(["rec", "--off-cpu", "-e", "cpu-clock", "x"].map(Into::into)).unwrap();
     let plan = plan(&config, &Machine { max_rate: 100_000, ..Machine::default() }).unwrap();
-    let event = plan.events.iter().find(|event| event.off_cpu).unwrap();
+    let event = plan.events.iter().find(|event| event.added.is_some()).unwrap();
     let answer = |errno, paranoid| next(event, errno, with(&Target::Command, paranoid));
     let Fallback::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };
     assert!(told.contains("perf_event_paranoid is 2") && !told.contains('\n'), "{told}");

@@ -14,6 +14,8 @@ pub(crate) struct Field {
     pub name: String,
     /// C type.
     pub kind: String,
+    /// Place in the raw data, in bytes.
+    pub offset: usize,
 }
 
 /// Reason why a file of tracefs cannot be read.
@@ -90,8 +92,9 @@ impl Tracefs {
 fn field(line: &str) -> Option<Field> {
     let declared = line.trim_start().strip_prefix("field:")?.split(';').next()?;
     let (kind, name) = declared.rsplit_once(' ')?;
+    let offset = line.split("offset:").nth(1)?.split(';').next()?.trim().parse().ok()?;
     let (name, length) = name.split_at(name.find('[').unwrap_or(name.len()));
-    Some(Field { name: name.to_owned(), kind: format!("{kind}{length}") })
+    Some(Field { name: name.to_owned(), kind: format!("{kind}{length}"), offset })
 }
 
 fn exists(path: &Path) -> bool {
@@ -149,8 +152,9 @@ mod tests {
                       common_type;\toffset:0;\tsize:2;\n\tfield:char comm[16];\toffset:8;\n";
         fs::write(root.join("events/sched/sched_switch/format"), format).unwrap();
         let fields = tracefs.fields("sched", "sched_switch").unwrap();
-        let shown: Vec<_> = fields.iter().map(|field| (&field.kind[..], &field.name[..])).collect();
-        assert_eq!(shown, [("unsigned short", "common_type"), ("char[16]", "comm")]);
+        let shown: Vec<_> =
+            fields.iter().map(|field| (&field.kind[..], &field.name[..], field.offset)).collect();
+        assert_eq!(shown, [("unsigned short", "common_type", 0), ("char[16]", "comm", 8)]);
         assert_eq!(tracefs.names("sched"), Ok(vec!["sched_switch".to_owned()]));
     }
 }

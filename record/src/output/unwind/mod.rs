@@ -30,8 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use recrep_format::abi::AttrFlags;
-use recrep_format::attr::AttrEntry;
+use recrep_format::abi::{AttrFlags, EventType, SwEvent};
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::layout::SampleLayout;
 use rustc_hash::FxHashMap;
 use rustix::time::ClockId;
@@ -62,6 +62,13 @@ struct UnwoundEvent {
     max_stack: u16,
     /// Number of bytes of the stack that are copied at most.
     copy: u32,
+    /// `true` if registers stay where the callchain is complete, as they have arguments of system
+    /// calls.
+    has_arguments: bool,
+}
+
+fn is_of_switches(attr: &Attr) -> bool {
+    attr.kind == EventType::SOFTWARE && attr.config == SwEvent::CONTEXT_SWITCHES.0
 }
 
 /// Longest time between two rounds: the files of a container are gone when it has ended.
@@ -75,8 +82,12 @@ impl std::fmt::Debug for Unwinding {
 
 impl Unwinding {
     /// Returns what the samples of these events need; `None` if none is unwound. `max_stack`: number
-    /// of frames that was asked for.
-    pub(crate) fn of(entries: &[AttrEntry], max_stack: Option<u16>) -> Option<Arc<Self>> {
+    /// of frames that was asked for. `with_arguments`: switches keep the arguments of system calls.
+    pub(crate) fn of(
+        entries: &[AttrEntry],
+        max_stack: Option<u16>,
+        with_arguments: bool,
+    ) -> Option<Arc<Self>> {
         let mut events = FxHashMap::default();
         let mut is_monotonic = false;
         for entry in entries.iter().filter(|entry| is_unwound(&entry.attr)) {
@@ -90,7 +101,8 @@ impl Unwinding {
                     limited => max_stack.unwrap_or(limited).max(limited),
                 };
                 let copy = attr.sample_stack_user;
-                events.insert(*id, UnwoundEvent { layout, max_stack, copy });
+                let has_arguments = with_arguments && is_of_switches(attr);
+                events.insert(*id, UnwoundEvent { layout, max_stack, copy, has_arguments });
             }
         }
         let any = !events.is_empty();

@@ -124,10 +124,16 @@ impl Rewriter {
         }
         fields.callchain = Some(U64s::new(&self.chain, Endian::NATIVE));
         fields.stack_user = Some(kept);
+        let mut values = Vec::new();
         if !keeps_registers {
-            let none = U64s::new(&[], Endian::NATIVE);
             let regs = fields.regs_user?;
-            fields.regs_user = Some(Regs { abi: RegsAbi::NONE, values: none, ..regs });
+            let mut abi = RegsAbi::NONE;
+            if event.has_arguments {
+                values = without_instruction(&regs);
+                abi = regs.abi;
+            }
+            let values = U64s::new(&values, Endian::NATIVE);
+            fields.regs_user = Some(Regs { abi, values, ..regs });
         }
         let body = Body::Sample(Box::new(fields));
         Record::new(record.header.misc, body).encode(&mut self.out).ok()
@@ -244,11 +250,21 @@ impl Rewriter {
     }
 }
 
+/// Returns the values of registers with an instruction pointer of 0, which says that the callchain
+/// is complete without them.
+fn without_instruction(regs: &Regs<'_>) -> Vec<u8> {
+    let ip = ARCH.map(RegsArch::instruction_pointer);
+    let value = |number, value| if Some(number) == ip { 0 } else { value };
+    regs.iter().flat_map(|(number, of)| u64::to_ne_bytes(value(number, of))).collect()
+}
+
 /// Registers of a thread in a system call that others can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pointers {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
+    /// First three arguments of the system call; 0 if it is in none.
+    pub(crate) arguments: [u64; 3],
 }
 
 impl Pointers {
@@ -257,7 +273,9 @@ impl Pointers {
         let mut words = line.split_ascii_whitespace().rev();
         let mut number = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
         let (ip, sp) = (number()?, number()?);
-        (ip > 0 && sp > 0).then_some(Self { ip, sp })
+        let [.., third, second, first] = [(); 6].map(|()| number().unwrap_or_default());
+        let arguments = [first, second, third];
+        (ip > 0 && sp > 0).then_some(Self { ip, sp, arguments })
     }
 
     /// Returns the machine: the stacks of 32-bit tasks are below 4 GiB.

@@ -40,7 +40,7 @@ fn attr() -> Attr {
 
 fn shared() -> Arc<Unwinding> {
     let entry = AttrEntry { attr: attr(), ids: vec![ID], name: None };
-    Unwinding::of(&[entry], None).unwrap()
+    Unwinding::of(&[entry], None, false).unwrap()
 }
 
 /// A sample at 0x1234, and with frame pointers two return addresses: 0x1111, 0x1222.

@@ -6,3 +6,4 @@ mod draining;
 mod off_cpu;
 mod recording;
 mod status;
+mod waits;

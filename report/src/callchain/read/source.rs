@@ -10,8 +10,9 @@
 //! ```
 //!
 //! `rec` unwinds most stacks while it records and writes chains: such a sample has neither
-//! registers nor stack. If the chain is cut short, it has the registers, and no stack. If rec could
-//! not unwind, the sample has both, and the kernel's part of the chain.
+//! registers nor stack. If the chain is cut short, it has the registers, and no stack; with an
+//! instruction pointer of 0 they are there for the arguments of a system call, and the chain is
+//! whole. If rec could not unwind, the sample has both, and the kernel's part of the chain.
 
 use recrep_format::abi::{BranchSampleType, CpuMode, RecordType, RegsAbi, SampleType, context};
 use recrep_format::attr::Attr;
@@ -224,7 +225,9 @@ impl<'u> ChainSources<'u> {
             words.clear();
         }
         let Some((unwinding, scratch)) = &mut self.unwinding else { return Ok(()) };
-        let registers = fields.regs_user.filter(|regs| regs.abi != RegsAbi::NONE);
+        let registers = fields
+            .regs_user
+            .filter(|regs| regs.abi != RegsAbi::NONE && !unwinding.is_said_complete(regs));
         let user = words.iter().position(|word| *word == context::USER);
         let Some(registers) = registers else {
             if let Some(marker) = user.and_then(|user| words.get_mut(user)) {

@@ -103,6 +103,13 @@ impl<'s> StackUnwinder<'s> {
         })
     }
 
+    /// Returns whether registers say that rec unwound the stack completely: the instruction pointer
+    /// is 0, while the stack pointer is not.
+    pub(crate) fn is_said_complete(&self, registers: &Regs<'_>) -> bool {
+        registers.get(self.arch.instruction_pointer()) == Some(0)
+            && registers.get(self.arch.stack_pointer()).is_some_and(|sp| sp != 0)
+    }
+
     /// Appends at most `most` frames of a sample to `words`, innermost first, and returns how the
     /// chain ended; `None` if the stacks of the task cannot be unwound.
     pub(crate) fn sample(
