@@ -328,7 +328,7 @@ mod tests {
 
         fn bytes(self, id: u64) -> Vec<u8> {
             let [tid, raw_tid] = self.waker;
-            let mut raw = vec![0; 40];
+            let mut raw = [0; 40];
             raw[..4].copy_from_slice(&36u32.to_ne_bytes());
             raw[4 + FIELDS.flags] = self.flags;
             for (at, number) in [(FIELDS.waker, raw_tid), (FIELDS.target, self.target)] {

@@ -1,13 +1,14 @@
 //! `--waits`: who ends the waits of threads.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use recrep_format::abi::{Register, RegsAbi, RegsArch, misc};
 use recrep_format::record::{Body, SampleFields};
 
 use crate::common::{
-    Recording, can_record_system, last_line, nobody_records_user_space, place, run, run_as_nobody,
+    Recording, can_record_system, last_line, nobody_records_user_space, place, rec, run_as_nobody,
     said, skipped, wait_until,
 };
 
@@ -70,7 +71,15 @@ fn forked(recording: &Recording) -> BTreeSet<u32> {
     tids.collect()
 }
 
-fn has_lost(output: &std::process::Output) -> bool {
+/// Runs `rec -o PATH` with these words after it, where tracefs is mounted, whatever the machine has.
+fn run(path: &Path, words: &[&str]) -> Output {
+    let script = "mount -t tracefs nodev /sys/kernel/tracing; exec \"$0\" \"$@\"";
+    let mut inside = Command::new("unshare");
+    inside.args(["--mount", "sh", "-c", script]).arg(rec().get_program()).arg("-o").arg(path);
+    inside.args(words).output().unwrap()
+}
+
+fn has_lost(output: &Output) -> bool {
     let told = last_line(output);
     (told.lost_events, told.lost_samples) != (0, 0)
 }
