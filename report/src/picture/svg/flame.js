@@ -103,7 +103,7 @@
     }
   }
 
-  /** Writes as much of a box's name as fits. */
+  /** Writes as much of a box's name as fits, and its share where there is room. */
   function write(box, left, width) {
     const most = Math.floor((width - 7) / 6.65);
     if (!box.text) {
@@ -114,7 +114,10 @@
     const name = box.tip.replace(/( \([^()]*\))?: [\d.]+%.*$/s, "");
     const short = name.length > most && name.includes("::") ? name.slice(name.lastIndexOf("::") + 2) : name;
     box.text.setAttribute("x", (left + 3).toFixed(1));
-    box.text.textContent = most < 3 ? "" : cut(short, most);
+    const percent = /: ([\d.]+)%/.exec(box.tip)?.[1] ?? "0";
+    const share = ` ${Number(percent).toFixed(1)}%`;
+    const hasRoom = short.length + share.length <= most;
+    box.text.textContent = most < 3 ? "" : hasRoom ? short + share : cut(short, most);
   }
 
   /** Marks the boxes whose names contain what is asked for, and says their share. */

@@ -112,7 +112,7 @@ impl FlameGraph<'_> {
         let mut head = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
              width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             aria-labelledby=\"title about\">\n"
+             style=\"max-width:100%;height:auto\" aria-labelledby=\"title about\">\n"
         );
         let (title, about) = (xml(&clean(&self.title, 400)), xml(&clean(&self.about, 400)));
         let shown = xml(&fitting(&self.title, (width as usize).saturating_sub(24) / 8));
@@ -213,7 +213,9 @@ impl FlameGraph<'_> {
             );
             let characters = characters((inner - 6.0) / CHARACTER);
             if characters >= 3 {
-                let text = xml(&fitting(name, characters));
+                let total = self.total(part.side);
+                let percent = share(value(one.sums), total);
+                let text = xml(&label(name, percent, characters));
                 let _ = write!(out, "<text x=\"{:.1}\" y=\"{}\">{text}</text>", x + 3.0, y + 12);
             }
             out.push_str("</g>\n");
@@ -228,8 +230,6 @@ impl FlameGraph<'_> {
             let _ = write!(tip, " ({})", clean(module, 400));
         }
         for (side, place) in [(0, ""), (1, " in the base")].into_iter().take(self.picture.sides) {
-            let total = self.event.totals.get(side).copied().unwrap_or_default();
-            let all = if self.event.is_tracepoint { total.samples } else { total.period };
             let value = one.sums.values.get(side).copied().unwrap_or(0);
             let samples = one.sums.samples.get(side).copied().unwrap_or(0);
             let of_time = match self.event.counts_time {
@@ -237,10 +237,16 @@ impl FlameGraph<'_> {
                 false => String::new(),
             };
             let separator = if side == 0 { ":" } else { ";" };
-            let percent = share(value, all);
+            let percent = share(value, self.total(side));
             let _ = write!(tip, "{separator} {percent:.2}%{of_time}, {samples} samples{place}");
         }
         tip
+    }
+
+    /// Returns the weight of all samples of a side.
+    fn total(&self, side: usize) -> u64 {
+        let total = self.event.totals.get(side).copied().unwrap_or_default();
+        Picture::weight(self.event, total)
     }
 
     fn fill(&self, one: &FlameBox, slots: &Slots) -> Fill {
@@ -259,8 +265,7 @@ impl FlameGraph<'_> {
         let mut variance = 0.0;
         for (side, share) in shares.iter_mut().enumerate() {
             let of = |sums: [u64; 2]| sums.get(side).copied().unwrap_or(0) as f64;
-            let total = self.event.totals.get(side).copied().unwrap_or_default();
-            let all = if self.event.is_tracepoint { total.samples } else { total.period };
+            let all = self.total(side);
             if all == 0 {
                 return CHANGE_STEPS;
             }
@@ -329,6 +334,17 @@ impl FlameGraph<'_> {
             x += width + 10.0;
         }
         out
+    }
+}
+
+/// Returns the text in a box: as much of the name as fits, and the share if the whole name leaves
+/// room for it.
+fn label(name: &str, percent: f64, characters: usize) -> String {
+    let share = format!(" {percent:.1}%");
+    let text = fitting(name, characters);
+    match text.chars().count() + share.len() <= characters && !text.contains('…') {
+        true => text + &share,
+        false => text,
     }
 }
 

@@ -110,6 +110,9 @@ fn callers_are_below_what_they_call() {
         ]
     );
     assert!(svg.contains("app-1.2 75.0%") && svg.contains("kernel 25.0%"), "{svg}");
+    // Shares are in the boxes, too, and the picture is not wider than its place.
+    assert!(svg.contains(">main 75.0%</text>") && svg.contains(">read 25.0%</text>"), "{svg}");
+    assert!(svg.contains("max-width:100%"), "{svg}");
 }
 
 #[test]
@@ -160,4 +163,11 @@ fn hostile_names_stay_text() {
         let bad = svg.chars().find(|c| c.is_control() && *c != '\n');
         assert_eq!((tips(&svg).len() > 5, bad), (true, None));
     }
+}
+
+#[test]
+fn shares_stand_behind_whole_names() {
+    assert_eq!(label("main", 12.34, 10), "main 12.3%");
+    assert_eq!(label("main", 12.34, 9), "main");
+    assert_eq!(label("a_long_name_of_it", 100.0, 16), "a_long_name_of_…");
 }
