@@ -47,6 +47,13 @@ impl Filters {
         self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
 
+    /// Returns whether a filter leaves out parts of what a thread did.
+    pub(crate) fn leave_out_parts(&self) -> bool {
+        let SampleFilters { cpus, times, dsos, .. } = &self.samples;
+        let by_cpu = cpus.is_some() || self.socket.is_some();
+        by_cpu || times.is_some() || dsos.is_some() || self.by_symbol()
+    }
+
     /// Returns a warning for each name that no event of the inputs has.
     pub(crate) fn unknown_events(&self, events: &[&str]) -> Vec<Warning> {
         let mut warnings = Vec::new();

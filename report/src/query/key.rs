@@ -89,6 +89,8 @@ fields! {
     Reach,
     /// Activity of the thread ([`crate::timeline::Activity::pack`]).
     Switch,
+    /// Activity of the thread, and how far it reaches from its first step ([`super::Extent`]).
+    Extent,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
     /// Frame of the sampled instruction in a worker ([`crate::callchain::Images::frame`]); it

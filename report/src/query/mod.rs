@@ -34,5 +34,5 @@ pub(crate) use shown::{Kind, Name, Shown};
 pub(crate) use sort_key::{Declaration, SortKey};
 pub(crate) use symbol_options::Servers;
 pub use symbol_options::{Demangle, SymbolOptions};
-pub(crate) use times::{Interval, Steps, TimeSteps, Times};
+pub(crate) use times::{Extent, Interval, LONG, Steps, TimeSteps, Times};
 pub(crate) use warning::Warning;

@@ -68,12 +68,51 @@ pub(crate) enum TimeSteps {
     Fitting,
 }
 
+/// Length of a long recording in nanoseconds: ten minutes.
+pub(crate) const LONG: u64 = 600_000_000_000;
+/// Length of a moment in it.
+const MOMENT: u64 = 1 << 24;
+
 /// Steps of one recording: a moment is shown as the time from `origin` to the start of its step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
     pub(crate) origin: u64,
     /// Length in nanoseconds; of fitting steps a power of two.
     pub(crate) length: u64,
+}
+
+/// How far time reaches from the step in which it begins, for pictures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Extent {
+    /// Activity of the thread ([`crate::timeline::Activity::pack`]).
+    pub(crate) activity: u8,
+    /// Number of steps after the first one.
+    pub(crate) more: u64,
+    /// Part of the first step in 256ths, less one; 0 if it ends in the first step.
+    pub(crate) head: u8,
+}
+
+impl Extent {
+    /// Packs it into one word, for packed keys.
+    #[inline]
+    pub(crate) fn pack(self) -> u64 {
+        self.more << 16 | u64::from(self.head) << 8 | u64::from(self.activity)
+    }
+
+    /// Reverses [`Extent::pack`].
+    pub(crate) fn unpack(word: u64) -> Self {
+        let [activity, head, ..] = word.to_le_bytes();
+        Self { activity, more: word >> 16, head }
+    }
+
+    /// Returns the same in steps of twice the length, of what begins in this one of the shorter.
+    pub(crate) fn in_longer_steps(self, step: u64) -> Self {
+        let more = (step + self.more) / 2 - step / 2;
+        let rest = if step.is_multiple_of(2) { 256 } else { 0 };
+        let head = (u16::from(self.head) + 1 + rest) / 2;
+        let head = u8::try_from(head.saturating_sub(1)).unwrap_or(u8::MAX);
+        Self { more, head: if more == 0 { 0 } else { head }, ..self }
+    }
 }
 
 impl Default for TimeSteps {
@@ -84,12 +123,21 @@ impl Default for TimeSteps {
 
 impl Steps {
     /// Returns steps for samples between two moments: at most 65,536, and of more than 262,144
-    /// samples fewer, but 4,096: each step has a row for each thread, CPU and stack in it.
+    /// samples fewer, but 4,096: each step has a row for each thread, CPU and stack in it. Those of
+    /// a long recording are as short as a 60th of a second, if it has no more than four million
+    /// samples.
     pub(crate) fn fitting(first: u64, last: u64, samples: u64) -> Self {
         const MOST: u64 = 1 << 16;
         const LEAST: u64 = 1 << 12;
+        const OF_LONG: u64 = 1 << 23;
+        let between = last.saturating_sub(first).saturating_add(1);
         let number = ((MOST << 18) / samples.max(1)).clamp(LEAST, MOST);
-        let length = last.saturating_sub(first).saturating_add(1).div_ceil(number);
+        let most = if samples > 4_000_000 { MOST } else { OF_LONG };
+        let number = match between >= LONG {
+            true => (between / MOMENT + 1).clamp(number, most),
+            false => number,
+        };
+        let length = between.div_ceil(number);
         Self { origin: first, length: length.checked_next_power_of_two().unwrap_or(1 << 63) }
     }
 
@@ -98,6 +146,20 @@ impl Steps {
     pub(crate) fn start(self, time: u64) -> u64 {
         let since = time.saturating_sub(self.origin);
         since - since % self.length.max(1)
+    }
+
+    /// Returns how far time of this length reaches, from a moment on.
+    pub(crate) fn extent(self, start: u64, length: u64, activity: u8) -> Extent {
+        let step = self.length.max(1);
+        let [first, end] =
+            [start, start.saturating_add(length)].map(|moment| moment.saturating_sub(self.origin));
+        let more = (end.saturating_sub(1).max(first) / step) - first / step;
+        if more == 0 {
+            return Extent { activity, ..Extent::default() };
+        }
+        let part = u128::from(step - first % step) * 256 / u128::from(step);
+        let head = u8::try_from(part.saturating_sub(1)).unwrap_or(u8::MAX);
+        Extent { activity, more: more.min(u64::MAX >> 16), head }
     }
 }
 
@@ -178,9 +240,38 @@ mod tests {
         assert_eq!(steps(60_000_000_000, 3_000_000), (1 << 24, 3577));
         assert_eq!(steps(60_000_000_000, 1000), (1 << 20, 57_221));
         assert_eq!(steps(0, 1), (1, 1));
+        let day = 86_400_000_000_000;
+        assert_eq!(steps(day, 1_000_000), (1 << 24, 5_149_842));
+        assert_eq!(steps(day, 8_000_000), (1 << 31, 40_234));
         assert_eq!(Steps::fitting(0, u64::MAX, 1).length, 1 << 48);
         let steps = Steps { origin: 1000, length: 8 };
         assert_eq!([999, 1000, 1017].map(|time| steps.start(time)), [0, 0, 16]);
+    }
+
+    #[test]
+    fn extents_reach_over_steps() {
+        let steps = Steps { origin: 1000, length: 16 };
+        let extent = |start, length| {
+            let Extent { more, head, activity } = steps.extent(start, length, 2);
+            assert_eq!(activity, 2);
+            assert_eq!(Extent::unpack(Extent { more, head, activity }.pack()).more, more);
+            (more, head)
+        };
+        assert_eq!(extent(1000, 16), (0, 0));
+        assert_eq!(extent(1000, 17), (1, 255));
+        assert_eq!(extent(1012, 4 + 32 + 1), (3, 63));
+        // What began before the first sample is shown from there on.
+        assert_eq!(extent(900, 100 + 20), (1, 255));
+        assert_eq!(extent(1007, 0), (0, 0));
+        let longer = |step, more, head| {
+            let Extent { more, head, .. } =
+                Extent { activity: 1, more, head }.in_longer_steps(step);
+            (more, head)
+        };
+        assert_eq!(longer(4, 1, 63), (0, 0));
+        assert_eq!(longer(5, 1, 63), (1, 31));
+        assert_eq!(longer(4, 2, 63), (1, 159));
+        assert_eq!(longer(4, 2, 255), (1, 255));
     }
 
     #[test]

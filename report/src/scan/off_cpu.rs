@@ -8,7 +8,7 @@ use recrep_format::record::{Sample, SampleFields};
 use super::common::EventTraits;
 use super::worker::{Point, Worker};
 use crate::count::Count;
-use crate::query::{Field, Mode, NO_KEY};
+use crate::query::{Field, Key, Mode, NO_KEY};
 use crate::timeline::{Activity, OffCpu, Role, SampleContext, StandIn, Unsampled};
 
 /// Index of the only event that times are counted for.
@@ -127,8 +127,18 @@ impl Worker<'_> {
         if self.scan.layout.last.is_some() {
             self.extras(event, &mut key, found, sample, &fields);
         }
-        *Field::Switch.of_mut(&mut key) = activity.pack();
+        self.activity(&mut key, point.time.unwrap_or(0), length, activity);
         self.add(&key, count);
+    }
+
+    /// Puts what a thread did for so long into a key. A CPU sample is a moment.
+    fn activity(&self, key: &mut Key, start: u64, length: u64, activity: Activity) {
+        *Field::Switch.of_mut(key) = activity.pack();
+        if self.scan.layout.has(Field::Extent) {
+            let length = if activity == Activity::Running { 0 } else { length };
+            let extent = self.scan.steps.extent(start, length, activity.byte());
+            *Field::Extent.of_mut(key) = extent.pack();
+        }
     }
 
     /// Counts time without a sample of its own, at the nearest one if there is one.
@@ -163,7 +173,7 @@ impl Worker<'_> {
                 None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, context.moment),
             }
         }
-        *Field::Switch.of_mut(&mut key) = activity.pack();
+        self.activity(&mut key, start, length, activity);
         self.add(&key, count);
     }
 }

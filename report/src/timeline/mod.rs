@@ -34,7 +34,8 @@ pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
 pub(crate) use off_cpu::{
-    Activity, IdleThreads, OffCpu, Role, StandIn, SwitchCounts, Unsampled, is_switches,
+    Activity, IdleThreads, OffCpu, RanSpan, RanThread, Role, StandIn, SwitchCounts, Unsampled,
+    is_switches,
 };
 pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{

@@ -14,8 +14,11 @@
 //! it is frozen, and each sample looks up its own time by thread and moment.
 
 mod idle;
+mod ran;
 mod read;
 mod walk;
+
+pub(crate) use ran::{RanSpan, RanThread};
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -40,6 +43,11 @@ impl Activity {
     /// Packs it into one word, for packed keys.
     pub(crate) const fn pack(self) -> u64 {
         self as u64
+    }
+
+    /// Returns the number of [`Activity::pack`] as a byte.
+    pub(crate) const fn byte(self) -> u8 {
+        self as u8
     }
 
     /// Reverses [`Activity::pack`].
@@ -124,6 +132,8 @@ struct OffCpuThread {
     sampled: Vec<Stretch>,
     unsampled: Vec<Unsampled>,
     runs: Vec<Run>,
+    /// From the first record of each thread that had this number to the last one.
+    alive: Vec<[u64; 2]>,
 }
 
 impl OffCpuThread {

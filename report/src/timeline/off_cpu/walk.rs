@@ -68,6 +68,8 @@ pub(super) struct ThreadWalk {
     /// `true` if any record says that it ran.
     has_run: bool,
     has_exited: bool,
+    /// From the first record of this life on that is one of the thread's own to the last one.
+    life: Option<[u64; 2]>,
     /// Number of CPU samples of earlier threads with this number.
     first_run: usize,
     /// Time up to which the running time is counted, if the thread runs.
@@ -113,6 +115,10 @@ impl ThreadWalk {
             // The recorder writes a name at the end.
             Mark::Alive => {}
             _ => self.has_run = true,
+        }
+        if entry.mark != Mark::Begin {
+            let [since, _] = self.life.unwrap_or([time; 2]);
+            self.life = Some([since, time]);
         }
         if entry.mark != Mark::In && entry.mark != Mark::Alive {
             // It had woken up before the recorder looked, or went to sleep meanwhile.
@@ -168,6 +174,7 @@ impl ThreadWalk {
             _ => {}
         }
         self.first_run = runs.len();
+        self.thread.alive.extend(self.life.take());
         (self.open, self.sample, self.running) = (None, None, None);
         (self.has_switched, self.has_exited) = (false, false);
     }
@@ -236,6 +243,9 @@ impl ThreadWalk {
     fn finish(&mut self, end: u64) {
         if self.has_exited {
             return;
+        }
+        if let Some([_, until]) = &mut self.life {
+            *until = end.max(*until);
         }
         if let Some(open) = self.open.take() {
             self.close(open, end);
