@@ -9,7 +9,7 @@ import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { CHROMIUM, launch, open, settle } from "./chromium.mjs";
 import { columnsOf, pageOf, pageOfModel } from "./made.mjs";
-import { deep, hostile, program } from "./models.mjs";
+import { deep, hostile, program, waits } from "./models.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -32,6 +32,7 @@ before(async () => {
     changes: [{ frame: hot, change: 6, text: "new" }],
   };
   writeFileSync(path("diff"), pageOfModel({ ...two, verdicts: [verdict] }));
+  writeFileSync(path("waits"), pageOfModel(waits(7).made));
   writeFileSync(path("hostile"), pageOfModel(hostile()));
   writeFileSync(path("deep"), pageOfModel(deep(100_000)));
   browser = await launch();
@@ -324,6 +325,114 @@ paged("events are switched, and have their own axis and sums", "program", {}, as
   assert.equal((await totalsOf(page)).samples, ALL);
 });
 
+paged("lanes have a layer for each thing that threads do, and the timeline zooms", "waits", { hash: "lanes=thread" }, async (page) => {
+  assert.deepEqual(await page.locator("#curves .curve").allInnerTexts(), ["waiting", "preempted", "running"]);
+  assert.deepEqual([await text(page, "#overview-name"), await text(page, "#overview-top")], ["threads", "3"]);
+  // All of the time is filled: what a thread does not wait it runs.
+  const ground = await page.evaluate(() => {
+    const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("lane-canvas"));
+    const { data } = canvas.getContext("2d")?.getImageData(12, 9, canvas.width - 24, 1) ?? { data: [] };
+    let count = 0;
+    for (let i = 0; i < data.length; i += 4) count += data[i] === 255 && data[i + 1] === 255 ? 1 : 0;
+    return count;
+  });
+  assert.equal(ground, 0);
+  const box = await page.locator("#overview").boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 20, { steps: 3 });
+  await page.mouse.up();
+  await settle(page);
+  await page.click("#chips >> text=Zoom");
+  await settle(page);
+  assert.match(await stateOf(page), /time=128-192&window=128-192/);
+  await page.mouse.move(box.x + box.width * 0.25, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 20, { steps: 3 });
+  await page.mouse.up();
+  await settle(page);
+  assert.match(await stateOf(page), /time=144-160&window=128-192/);
+  await page.focus("#flame-canvas");
+  await press(page, "Z");
+  assert.match(await stateOf(page), /time=144-160$/);
+});
+
+paged("the stack chart shows one thread in order, and is zoomed by dragging and by keys", "waits", { hash: "tab=chart" }, async (page) => {
+  const seen = () => page.evaluate(() => /** @type {any} */ (globalThis).recrep.state());
+  assert.equal(await page.locator("#chart-thread option").count(), 3);
+  await page.selectOption("#chart-thread", "2");
+  await settle(page);
+  assert.match(await seen(), /thread=2/);
+  const box = await page.locator("#chart-canvas").boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + box.width * 0.25, box.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.375, box.y + 10, { steps: 3 });
+  await page.mouse.up();
+  await settle(page);
+  assert.match(await seen(), /time=6[34]-9[67]/);
+  await page.focus("#chart-canvas");
+  await press(page, "+");
+  assert.match(await seen(), /time=7[12]-8[89]/);
+  await press(page, "ArrowRight");
+  assert.match(await seen(), /time=7[34]-9[01]/);
+  assert.match(await text(page, "#status"), /^4\.\d+ ms to 5\.\d+ ms$/);
+  // A stack that is there for long enough has its name in a tip, and how long it was there.
+  for (let x = 5; x < box.width && (await text(page, "#status")).indexOf("main") !== 0; x += 40) {
+    await page.mouse.move(box.x + x, box.y + 10);
+    await settle(page);
+  }
+  assert.match(await text(page, "#status"), /^main · app · .* of what is shown · (running|waiting|preempted) /);
+  await press(page, "Escape");
+  assert.doesNotMatch(await seen(), /time=/);
+});
+
+paged("a click into a lane shows what the thread did then, with its stack", "waits", { hash: "lanes=thread" }, async (page) => {
+  const box = await page.locator("#lane-canvas").boundingBox();
+  assert.ok(box);
+  const { times } = waits(7);
+  const [label] = await page.locator(".lane .lane-name").allInnerTexts();
+  const thread = Number(label?.split(" ")[1]) - 1;
+  const length = 256 * (1 << 16);
+  const longest = times.filter((one) => one.thread === thread && one.activity > 0)
+    .reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
+  const middle = (longest.from + longest.to) / 2;
+  await page.mouse.click(box.x + (box.width * middle) / length, box.y + 8);
+  await settle(page);
+  const what = longest.activity === 1 ? "waiting" : "preempted";
+  assert.equal(await text(page, "#panel h2"), `${label}: ${what}`);
+  const shown = await text(page, "#panel .card strong");
+  const ms = (longest.to - longest.from) / 1e6;
+  assert.ok(Math.abs(Number.parseFloat(shown) * (shown.endsWith("µs") ? 1e-3 : 1) - ms) < 0.01, `${shown}, not ${ms}`);
+  assert.deepEqual(await page.locator("#panel .item .name").allInnerTexts(),
+    [longest.activity === 1 ? "schedule" : "preempt_schedule", "main"]);
+  await page.click("text=Only this time");
+  await settle(page);
+  assert.match(await stateOf(page), /time=/);
+  await page.click("#panel >> [aria-label=Close]");
+  await settle(page);
+  assert.match(await text(page, "#panel h2"), /^Hottest functions/);
+});
+
+paged("callers and callees begin with the hottest function", "program", {}, async (page) => {
+  await press(page, "3");
+  const hottest = await page.locator("#panel button.item .name").first().innerText();
+  assert.equal(await text(page, "#callers-title"), `Callers of ${hottest} (the hottest function)`);
+  assert.ok(await page.isVisible("#callers-canvas"));
+  assert.doesNotMatch(await stateOf(page), /f=/);
+});
+
+paged("on a phone the label of the timeline leaves room for its number", "program", { size: { width: 390, height: 844 }, hash: "event=1" }, async (page) => {
+  const [name, top] = await page.evaluate(() => ["overview-name", "overview-top"].map((id) => {
+    const range = document.createRange();
+    range.selectNodeContents(/** @type {Node} */ (document.getElementById(id)));
+    const { left, right, top, bottom } = range.getBoundingClientRect();
+    return { left, right, top, bottom };
+  }));
+  assert.ok(name.right <= top.left || name.top >= top.bottom, JSON.stringify({ name, top }));
+});
+
 paged("two recordings are compared from the start, and change sides", "diff", {}, async (page) => {
   const totals = await totalsOf(page);
   assert.ok((totals.otherSamples ?? 0) > 0);
@@ -469,6 +578,7 @@ const VIEWS = /** @type {const} */ ({
   program: ["", "f=60&time=100-300&compare=1", "tab=functions&f=60&search=run",
     "tab=functions&time=300-360&compare=1&sort=change", "tab=callers&f=60", "tab=recording"],
   diff: [""],
+  waits: ["tab=chart", "lanes=thread&time=128-192&window=100-200"],
 });
 for (const dark of [false, true]) {
   for (const size of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {

@@ -2,7 +2,7 @@
 // pages an array. Fails if a page writes to the console or asks for anything.
 //
 //   node check.mjs FILE.html... [--numbers] [--time A-B] [--lane KIND:KEY] [--side N] [--event N]
-//     [--compare] [--state HASH] [--screenshot X.png] [--size 1440x900] [--dark]
+//     [--courses KIND] [--compare] [--state HASH] [--screenshot X.png] [--size 1440x900] [--dark]
 //
 // --numbers       every function with a sample: name, module, samples and period, self and total
 // --time A-B      only this time: seconds since the first sample, rounded to the page's steps
@@ -10,6 +10,7 @@
 // --lane KIND:KEY only this lane: command:NAME, process:PID, thread:TID, cpu:N
 // --side N        0: the recording (the default); 1: the one it is compared with
 // --event N       events are numbered from 0
+// --courses KIND  what the lanes of a kind show in each 16th of the recording
 
 import { parseArgs } from "node:util";
 import { CHROMIUM, launch, open, settle } from "./chromium.mjs";
@@ -20,7 +21,7 @@ const { values, positionals } = parseArgs({
     numbers: { type: "boolean" }, time: { type: "string" }, lane: { type: "string" },
     side: { type: "string" }, event: { type: "string" }, compare: { type: "boolean" },
     state: { type: "string" }, screenshot: { type: "string" }, size: { type: "string" },
-    dark: { type: "boolean" },
+    dark: { type: "boolean" }, courses: { type: "string" },
   },
 });
 
@@ -76,7 +77,7 @@ async function check(file) {
   if (found !== "") fail(found);
   await settle(page);
   if (values.screenshot !== undefined) await page.screenshot({ path: values.screenshot });
-  const result = await page.evaluate((wantsNumbers) => {
+  const result = await page.evaluate(({ wantsNumbers, courses }) => {
     const { recrep } = /** @type {any} */ (globalThis);
     return {
       opened_ms: Number(document.documentElement.dataset["ready"]),
@@ -88,8 +89,9 @@ async function check(file) {
       verdicts: recrep.meta().verdicts,
       totals: recrep.totals(),
       ...(wantsNumbers ? { functions: recrep.functions() } : {}),
+      ...(courses ? { courses: recrep.courses(courses, 16) } : {}),
     };
-  }, values.numbers ?? false);
+  }, { wantsNumbers: values.numbers ?? false, courses: values.courses ?? "" });
   await close();
   return { opened_cpu_ms: opened, ...result, faults };
 }

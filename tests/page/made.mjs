@@ -7,8 +7,8 @@ import { deflateRawSync } from "node:zlib";
 
 /** Modules in the order in which they are joined to one script. */
 export const MODULES = [
-  "format", "names", "colours", "decode", "model", "group", "filter", "merge", "layout", "state",
-  "series", "classes", "finder", "view", "numbers", "dom", "address", "tip", "keys", "flame", "brush", "timeline", "table", "panel", "recording", "bar", "app", "start",
+  "format", "names", "colours", "decode", "extents", "model", "group", "filter", "merge", "layout", "state",
+  "series", "moments", "classes", "finder", "view", "numbers", "dom", "address", "tip", "keys", "flame", "brush", "timeline", "chart", "table", "panel", "recording", "bar", "app", "start",
 ];
 
 const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
@@ -29,6 +29,9 @@ const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
  * @property {number} [cpu] Unknown if absent.
  * @property {MadeFrame[]} stack Outermost caller first.
  * @property {number} [count]
+ * @property {number} [activity] What the thread did, if the event says that of all.
+ * @property {number} [more] Steps after the first one.
+ * @property {number} [head] Part of the first step in 256ths, less one.
  * @property {number} [weight] Period in ns or events, if not all are equal.
  */
 
@@ -41,6 +44,9 @@ const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
  * @property {"ns" | "samples" | "events"} [unit]
  * @property {boolean} [counts_time]
  * @property {string} [axis]
+ * @property {string} [label]
+ * @property {{thread: number, step: number, more?: number, head?: number, rest: number}[]} [ran]
+ *   When threads ran, if samples have activities; `rest`: 256ths of a step, of the last one.
  */
 
 /**
@@ -158,6 +164,8 @@ export function columnsOf(made) {
     const one = commands.indexOf(threads[a].command) - commands.indexOf(threads[b].command);
     return one || threads[a].pid - threads[b].pid || a - b;
   });
+  /** @param {MadeSample} one */
+  const cellOf = (one) => [one.step, (one.cpu ?? -1) + 1, one.activity ?? 0, one.more ?? 0, one.head ?? 0];
   const sides = Math.max(0, ...threads.map((thread) => thread.side ?? 0)) + 1;
   const steps = made.steps ?? 1 + Math.max(0, ...events.flatMap((event) => event.samples.map((one) => one.step)));
   const step = made.step ?? 1 << 20;
@@ -174,20 +182,35 @@ export function columnsOf(made) {
     const cells = new Map();
     /** @type {number[]} */
     const cellColumn = [];
+    /** @type {number[][]} */
+    const extents = [];
     for (const thread of order) {
       const own = event.samples.filter((one) => one.thread === thread);
-      const keys = [...new Set(own.map((one) => one.step * 65536 + (one.cpu ?? -1) + 1))].sort((a, b) => a - b);
+      const keys = [...new Map(own.map((one) => [cellOf(one).join(), cellOf(one)])).values()]
+        .sort((a, b) => a.reduce((order, value, i) => order || value - (b[i] ?? 0), 0));
       cellColumn.push(keys.length);
       let last = 0;
       for (const key of keys) {
         cells.set(`${thread} ${key}`, cells.size);
-        cellColumn.push(Math.floor(key / 65536) - last);
-        last = Math.floor(key / 65536);
+        extents.push(key.slice(2));
+        cellColumn.push(key[0] - last);
+        last = key[0];
       }
       for (const key of keys) {
-        cellColumn.push(key % 65536);
-        cpus = Math.max(cpus, key % 65536);
+        cellColumn.push(key[1]);
+        cpus = Math.max(cpus, key[1]);
       }
+    }
+    const hasExtents = event.samples.some((one) => one.activity !== undefined);
+    if (hasExtents) {
+      const heads = extents.filter((one) => one[1] > 0).map((one) => one[2]);
+      columns.set(`extents${e}`, leb128([...extents.map((one) => one[0]), ...extents.map((one) => one[1]), ...heads]));
+      columns.set(`ran${e}`, leb128(order.flatMap((thread) => {
+        const own = (event.ran ?? []).filter((one) => one.thread === thread);
+        return [own.length, ...own.map((one, i) => one.step - (own[i - 1]?.step ?? 0)),
+          ...own.map((one) => one.more ?? 0),
+          ...own.filter((one) => (one.more ?? 0) > 0).map((one) => one.head ?? 0), ...own.map((one) => one.rest)];
+      })));
     }
     /** @type {Map<number, {count: number, weight: number}>[]} Per node: by cell. */
     const entries = Array.from({ length: nodes }, () => new Map());
@@ -196,7 +219,7 @@ export function columnsOf(made) {
     const period = new Array(sides).fill(0);
     for (const sample of event.samples) {
       const node = ends.get(sample)?.number ?? 0;
-      const cell = cells.get(`${sample.thread} ${sample.step * 65536 + (sample.cpu ?? -1) + 1}`) ?? 0;
+      const cell = cells.get(`${sample.thread} ${cellOf(sample)}`) ?? 0;
       const count = sample.count ?? 1;
       const weight = weighted ? sample.weight ?? 0 : count * (event.quantum ?? 1);
       const entry = entries[node].get(cell) ?? { count: 0, weight: 0 };
@@ -233,6 +256,7 @@ export function columnsOf(made) {
     columns.set(`sums${e}`, leb128(sums.flat()));
     eventsMeta.push({
       name: event.name, counts_time: event.counts_time ?? true, unit: event.unit ?? "ns", axis: event.axis,
+      label: event.label, ...(hasExtents ? { has_extents: true } : {}),
       samples, period, lost_samples: 0, cells: cells.size, entries: gaps.length,
       quantum: event.quantum, unit_weight: unit,
     });
@@ -247,7 +271,7 @@ export function columnsOf(made) {
     else runs.push(module, kind, 1);
   });
   const meta = {
-    format: 1, title: "./app --run", step, steps, cpus,
+    format: 1, title: "./app --run", step, steps, side_steps: new Array(sides).fill(steps), cpus,
     sides: Array.from({ length: sides }, (_, i) => ({
       name: i === 0 ? "app.data" : "base.data", command: "./app --run", host: "vm", os: "Linux 6.18",
       arch: "x86_64", cpus: 2, date: "2026-11-26 23:28", duration: steps * step, begin: "1234.567890123",

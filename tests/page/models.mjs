@@ -345,3 +345,52 @@ export function large() {
     ["sums0", leb128(sums)],
   ]);
 }
+
+/**
+ * Returns a model of three threads that run, wait and are preempted, and the times as they were.
+ * @param {number} seed
+ * @returns {{made: Made, times: {thread: number, activity: number, from: number, to: number}[]}}
+ */
+export function waits(seed) {
+  const next = random(seed);
+  const [step, steps] = [1 << 16, 256];
+  const threads = [1, 2, 3].map((tid) => ({ command: "app", pid: 1, tid }));
+  /** @type {{thread: number, activity: number, from: number, to: number}[]} */
+  const times = [];
+  for (let thread = 0; thread < threads.length; thread++) {
+    for (let at = 0, turn = 0; at < step * steps; turn++) {
+      // From a 20th of a step to eight steps.
+      const length = Math.round(step * 0.05 * 160 ** next());
+      const activity = turn % 2 === 0 ? 0 : next() < 0.7 ? 1 : 2;
+      times.push({ thread, activity, from: at, to: Math.min(at + length, step * steps) });
+      at += length;
+    }
+  }
+  /** @param {{from: number, to: number}} time */
+  const reach = ({ from, to }) => {
+    const first = Math.floor(from / step);
+    const more = Math.floor((to - 1) / step) - first;
+    const head = more > 0 ? Math.max(Math.floor((((first + 1) * step - from) * 256) / step) - 1, 0) : 0;
+    const whole = more > 0 ? head + 1 + (more - 1) * 256 : 0;
+    return { step: first, more, head, rest: Math.max(Math.floor(((to - from) * 256) / step) - whole, 0) };
+  };
+  const main = { name: "main", module: "app" };
+  /** @type {MadeSample[]} */
+  const samples = times.filter((one) => one.activity > 0).map((one) => {
+    const { step: at, more, head } = reach(one);
+    const stack = [main, { name: one.activity === 1 ? "schedule" : "preempt_schedule", kind: 1 }];
+    return { thread: one.thread, step: at, more, head, cpu: 0, activity: one.activity, weight: one.to - one.from, stack };
+  });
+  for (let i = 0; i < 60; i++) {
+    const at = Math.floor(next() * steps);
+    samples.push({ thread: i % 3, step: at, cpu: 0, activity: 0, weight: step, stack: [main, { name: "work", module: "app" }] });
+  }
+  const ran = times.filter((one) => one.activity === 0).map((one) => ({ thread: one.thread, ...reach(one) }));
+  return {
+    made: {
+      threads, step, steps,
+      events: [{ name: "wall", label: "wall", quantum: null, unit_weight: step / 64, samples, ran, axis: "threads" }],
+    },
+    times,
+  };
+}

@@ -15,11 +15,12 @@ use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::gather::{Gathered, gather_two};
 use crate::input::{Input, OpenError, retry_if_changed};
 use crate::listings::bundle::SharedInputs;
-use crate::picture::{PictureBuilder, RenamedProgram, columns};
+use crate::picture::{PictureBuilder, RenamedProgram, columns, columns_of_times};
 use crate::profile::Profile;
 use crate::query::{
     ChainOptions, FrameKey, Mode, Needs, Query, SortKey, Source, Steps, TimeSteps, Warning,
 };
+use crate::timeline::RanThread;
 
 /// Options of pictures.
 #[derive(Debug, Args)]
@@ -90,6 +91,8 @@ pub(super) struct PictureSide {
     /// Samples by instruction, with the query that counts them, if they are shown.
     pub(super) by_instruction: Option<(Profile, Query)>,
     has_switches: bool,
+    /// When threads ran, if what they did is counted, in steps that are equal in all inputs.
+    ran: Option<Vec<RanThread>>,
 }
 
 /// Where a picture is written.
@@ -182,8 +185,12 @@ impl PictureQuery {
             let is_whole = query.filters.events.is_none() && query.mode == Mode::Samples;
             if has_times && is_whole && side.has_switches {
                 for mode in [Mode::OffCpu, Mode::Wall] {
-                    let (times, answered) = counted(&Query { mode, ..query.clone() }, None)?;
+                    let times = Query { mode, columns: columns_of_times(), ..query.clone() };
+                    let (times, answered) = counted(&times, None)?;
                     picture.add(&times.profile, &answered, number, side.step);
+                    if mode == Mode::Wall && !query.filters.leave_out_parts() {
+                        picture.add_ran("wall", number, times.ran.as_deref().unwrap_or_default());
+                    }
                 }
             }
             sides.push(side);
@@ -222,14 +229,20 @@ fn counted(query: &Query, code: Option<&Query>) -> anyhow::Result<(PictureSide, 
     let Gathered { profile, query: answered, second, made } =
         retry_if_changed(&query.sources, || {
             gather_two(query, code, |session| {
-                (facts(session), session.steps(query.steps), have_switches(session))
+                let steps = session.steps(query.steps);
+                let ran = session.off_cpu.as_ref().map(|times| times.ran(steps));
+                (facts(session), steps, have_switches(session), ran)
             })
         })?;
-    let step = made.iter().map(|(_, Steps { length, .. }, _)| *length).max().unwrap_or(1);
-    let has_switches = made.iter().any(|(_, _, has_switches)| *has_switches);
-    let facts = made.into_iter().map(|(facts, ..)| facts).collect();
+    let lengths = made.iter().map(|(_, Steps { length, .. }, ..)| *length);
+    let step = lengths.clone().max().unwrap_or(1);
+    let are_equal = lengths.min() == Some(step);
+    let has_switches = made.iter().any(|(_, _, has_switches, _)| *has_switches);
+    let (facts, ran): (_, Vec<Option<Vec<RanThread>>>) =
+        made.into_iter().map(|(facts, _, _, ran)| (facts, ran)).unzip();
+    let ran = are_equal.then(|| ran.into_iter().flatten().flatten().collect());
     let by_instruction = second.zip(code.cloned());
-    Ok((PictureSide { profile, facts, step, by_instruction, has_switches }, answered))
+    Ok((PictureSide { profile, facts, step, by_instruction, has_switches, ran }, answered))
 }
 
 /// Writes the file, says so, and returns the warnings of all sides.

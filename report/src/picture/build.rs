@@ -4,12 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::frames::{FrameTable, SortedFrames};
 use super::sides::Program;
-use super::{Cell, Picture, PictureEntry, PictureEvent, PictureNode, PictureThread};
+use super::{Cell, Picture, PictureEntry, PictureEvent, PictureNode, PictureRan, PictureThread};
 use crate::callchain::Chains;
 use crate::count::merge_equal;
 use crate::profile::{Event, Profile};
-use crate::query::{Column, Query, SortKey};
+use crate::query::{Column, Extent, Query, SortKey};
 use crate::table::RowTexts;
+use crate::timeline::RanThread;
 
 /// Returns the columns of a profile that a picture is made of: without `cells`, commands only.
 pub(crate) fn columns(cells: bool) -> Vec<Column> {
@@ -24,6 +25,13 @@ pub(crate) fn columns(cells: bool) -> Vec<Column> {
     all.into_iter().take(if cells { 5 } else { 1 }).map(of_key).collect()
 }
 
+/// Returns the columns of a profile of what threads did: those with cells, and how far each reaches.
+pub(crate) fn columns_of_times() -> Vec<Column> {
+    let mut all = columns(true);
+    all.push(Column { typed: String::new(), key: SortKey::Extent });
+    all
+}
+
 /// A picture that is being built: numbers are those of the order in which things were found.
 #[derive(Debug, Default)]
 pub(crate) struct PictureBuilder {
@@ -34,7 +42,8 @@ pub(crate) struct PictureBuilder {
     threads: Vec<PictureThread>,
     of_threads: FxHashMap<PictureThread, u32>,
     events: Vec<PictureEvent>,
-    sides: usize,
+    /// Length of a step of each side.
+    side_steps: Vec<u64>,
     /// `true` if events of time off CPUs are added, which show more than the samples of switches.
     has_times: bool,
     /// Program of the first side.
@@ -55,6 +64,7 @@ struct Columns {
     tid: Option<usize>,
     cpu: Option<usize>,
     time: Option<usize>,
+    extent: Option<usize>,
 }
 
 impl Columns {
@@ -66,6 +76,7 @@ impl Columns {
             tid: place(SortKey::Tid),
             cpu: place(SortKey::Cpu),
             time: place(SortKey::Time),
+            extent: place(SortKey::Extent),
         }
     }
 }
@@ -93,8 +104,10 @@ impl PictureBuilder {
         side: u32,
         step: u64,
     ) -> Option<RenamedProgram> {
-        let is_new = self.sides <= side as usize;
-        self.sides = self.sides.max(side as usize + 1);
+        let is_new = self.side_steps.len() <= side as usize;
+        if is_new {
+            self.side_steps.resize(side as usize + 1, step);
+        }
         let renamed = if is_new { self.matched(profile, query, side) } else { None };
         let calls = &profile.calls;
         let frames = self.frames.numbers(profile);
@@ -179,6 +192,7 @@ impl PictureBuilder {
                 thread: self.thread(thread),
                 step: word(columns.time).map_or(0, |time| time / step.max(1)),
                 cpu: cpu.unwrap_or(0),
+                extent: word(columns.extent).map(Extent::unpack).unwrap_or_default(),
             };
             let event = usize::try_from(*event).ok().and_then(|event| events.get(event).copied());
             let Some(event) = event.unwrap_or(Some(0)) else {
@@ -189,6 +203,7 @@ impl PictureBuilder {
             else {
                 continue;
             };
+            of_event.has_extents |= columns.extent.is_some();
             let cell = *known.entry(cell).or_insert_with(|| {
                 of_event.cells.push(cell);
                 small(of_event.cells.len() - 1)
@@ -196,6 +211,33 @@ impl PictureBuilder {
             places.push(RowPlace { event, cell });
         }
         places
+    }
+
+    /// Adds when threads ran to the event of this name, if a sample of theirs is in it.
+    pub(crate) fn add_ran(&mut self, event: &str, side: u32, ran: &[RanThread]) {
+        let Some(event) = self.events.iter_mut().find(|known| known.name == event) else { return };
+        // A thread under several names has them one after the other.
+        let mut names: FxHashMap<[i32; 2], Vec<(u64, u32)>> = FxHashMap::default();
+        for cell in &event.cells {
+            let Some(thread) = self.threads.get(cell.thread as usize) else { continue };
+            if thread.side != side {
+                continue;
+            }
+            let known = names.entry([thread.pid, thread.tid]).or_default();
+            match known.iter_mut().find(|(_, number)| *number == cell.thread) {
+                Some((first, _)) => *first = cell.step.min(*first),
+                None => known.push((cell.step, cell.thread)),
+            }
+        }
+        for RanThread { pid, tid, spans } in ran {
+            let Some(names) = names.get_mut(&[*pid, *tid]) else { continue };
+            names.sort_unstable();
+            event.ran.extend(spans.iter().filter_map(|span| {
+                let after = names.partition_point(|(first, _)| *first <= span.step);
+                let (_, thread) = names.get(after.saturating_sub(1))?;
+                Some(PictureRan { thread: *thread, span: *span })
+            }));
+        }
     }
 
     /// Returns the place of the event with this name.
@@ -235,6 +277,7 @@ impl PictureBuilder {
     /// Returns the picture, in an order that depends only on what is in it. Times are in steps of
     /// `step` nanoseconds.
     pub(crate) fn finish(self, step: u64) -> Picture {
+        let sides = self.side_steps.len();
         let mut frames = self.frames;
         frames.add_rare_stacks();
         let SortedFrames { modules, frames, places } = frames.sorted();
@@ -242,17 +285,21 @@ impl PictureBuilder {
         let SortedTree { nodes, places: of_nodes } = SortedTree::of(&self.tree, place);
         let mut events = self.events;
         let of_threads = sort_threads(&self.threads, &self.commands, &events);
-        let mut threads: Vec<(u32, PictureThread)> =
-            of_threads.iter().copied().zip(self.threads).collect();
-        threads.sort_unstable_by_key(|(place, _)| *place);
         let mut commands: Vec<(String, u32)> = self.commands.into_iter().zip(0..).collect();
         commands.sort_unstable();
         let of_commands = inverse(commands.iter().map(|(_, number)| *number));
         let command = |number: u32| of_commands.get(number as usize).copied().unwrap_or(0);
         for event in &mut events {
-            for cell in &mut event.cells {
-                cell.thread = of_threads.get(cell.thread as usize).copied().unwrap_or(0);
+            for (side, length) in (0..).zip(&self.side_steps) {
+                let times = step.checked_div(*length).unwrap_or(1).max(1).ilog2();
+                let is_of = |thread: u32| {
+                    self.threads.get(thread as usize).is_some_and(|thread| thread.side == side)
+                };
+                (0..times).for_each(|_| event.join_steps(is_of));
             }
+            let place = |thread: u32| of_threads.get(thread as usize).copied().unwrap_or(0);
+            event.cells.iter_mut().for_each(|cell| cell.thread = place(cell.thread));
+            event.ran.iter_mut().for_each(|ran| ran.thread = place(ran.thread));
             for entry in &mut event.entries {
                 entry.node = of_nodes.get(entry.node as usize).copied().unwrap_or(NO_NODE);
             }
@@ -261,6 +308,9 @@ impl PictureBuilder {
             event.settle();
         }
         events.retain(|event| !event.entries.is_empty());
+        let mut threads: Vec<(u32, PictureThread)> =
+            of_threads.iter().copied().zip(self.threads).collect();
+        threads.sort_unstable_by_key(|(place, _)| *place);
         Picture {
             modules,
             frames,
@@ -272,7 +322,7 @@ impl PictureBuilder {
                 .collect(),
             events,
             step,
-            sides: self.sides,
+            sides,
         }
     }
 }
@@ -319,8 +369,30 @@ fn small(number: usize) -> u32 {
 }
 
 impl PictureEvent {
+    /// Puts the cells and times of threads into steps of twice the length.
+    fn join_steps(&mut self, is_of: impl Fn(u32) -> bool) {
+        for cell in self.cells.iter_mut().filter(|cell| is_of(cell.thread)) {
+            cell.extent = cell.extent.in_longer_steps(cell.step);
+            cell.step /= 2;
+        }
+        for PictureRan { span, .. } in self.ran.iter_mut().filter(|ran| is_of(ran.thread)) {
+            span.extent = span.extent.in_longer_steps(span.step);
+            span.step /= 2;
+        }
+    }
+
     /// Sorts cells and entries, and makes one of equal ones.
     pub(super) fn settle(&mut self) {
+        self.ran.sort_unstable_by_key(|ran| (ran.thread, ran.span.step, ran.span.extent.more));
+        self.ran.dedup_by(|next, kept| {
+            let is_one = (kept.thread, kept.span.step) == (next.thread, next.span.step)
+                && kept.span.extent.more == 0
+                && next.span.extent.more == 0;
+            if is_one {
+                kept.span.time = kept.span.time.saturating_add(next.span.time);
+            }
+            is_one
+        });
         let mut order: Vec<(Cell, u32)> = self.cells.iter().copied().zip(0..).collect();
         order.sort_unstable();
         let mut places = vec![0; order.len()];
@@ -388,9 +460,7 @@ impl Picture {
     pub(crate) fn with_longer_steps(mut self) -> Self {
         self.step = self.step.saturating_mul(2);
         for event in &mut self.events {
-            for cell in &mut event.cells {
-                cell.step /= 2;
-            }
+            event.join_steps(|_| true);
             event.settle();
         }
         self

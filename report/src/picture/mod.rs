@@ -19,9 +19,11 @@ mod sums;
 pub(crate) mod svg;
 mod text;
 
-pub(crate) use build::{PictureBuilder, RenamedProgram, columns};
+pub(crate) use build::{PictureBuilder, RenamedProgram, columns, columns_of_times};
 
 use crate::count::Count;
+use crate::query::Extent;
+use crate::timeline::RanSpan;
 
 /// What two recordings can differ in: a picture has one side, or two that are compared.
 pub(crate) const SIDES: usize = 2;
@@ -99,6 +101,15 @@ pub(crate) struct Cell {
     pub(crate) step: u64,
     /// Number of the CPU plus one; 0 if it is not known.
     pub(crate) cpu: u32,
+    /// What the thread did, and up to which step.
+    pub(crate) extent: Extent,
+}
+
+/// Time in which a thread had a CPU. Spans are sorted by their threads, then by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PictureRan {
+    pub(crate) thread: u32,
+    pub(crate) span: RanSpan,
 }
 
 /// Samples that ended in one node of the tree, in one cell.
@@ -120,6 +131,10 @@ pub(crate) struct PictureEvent {
     pub(crate) cells: Vec<Cell>,
     /// Sorted by node, then by cell.
     pub(crate) entries: Vec<PictureEntry>,
+    /// When threads ran, of an event that counts what threads did.
+    pub(crate) ran: Vec<PictureRan>,
+    /// `true` if cells have extents.
+    pub(crate) has_extents: bool,
     /// All samples of each side.
     pub(crate) totals: [Count; SIDES],
 }
@@ -144,10 +159,28 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Returns the number of steps up to the last sample.
+    /// Returns the number of steps up to the end of the last sample.
     pub(crate) fn steps(&self) -> u64 {
-        let cells = self.events.iter().flat_map(|event| &event.cells);
-        cells.map(|cell| cell.step + 1).max().unwrap_or(0)
+        self.side_steps().into_iter().max().unwrap_or(0)
+    }
+
+    /// Returns the number of steps of each side.
+    pub(crate) fn side_steps(&self) -> [u64; SIDES] {
+        let mut steps = [0; SIDES];
+        let mut extend = |side: usize, step: u64, extent: Extent| {
+            if let Some(steps) = steps.get_mut(side) {
+                *steps = (step + extent.more + 1).max(*steps);
+            }
+        };
+        for event in &self.events {
+            for cell in &event.cells {
+                extend(self.side(cell.thread), cell.step, cell.extent);
+            }
+            for ran in &event.ran {
+                extend(self.side(ran.thread), ran.span.step, ran.span.extent);
+            }
+        }
+        steps
     }
 
     /// Returns the greatest CPU number plus one; 0 if samples have no CPU.
@@ -161,8 +194,8 @@ impl Picture {
         if event.is_tracepoint { count.samples } else { count.period }
     }
 
-    /// Returns the side of a cell.
-    pub(crate) fn side(&self, cell: Cell) -> usize {
-        self.threads.get(cell.thread as usize).map_or(0, |thread| thread.side as usize)
+    /// Returns the side of a thread.
+    pub(crate) fn side(&self, thread: u32) -> usize {
+        self.threads.get(thread as usize).map_or(0, |thread| thread.side as usize)
     }
 }

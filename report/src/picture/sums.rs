@@ -28,7 +28,7 @@ impl Picture {
         let mut sums = vec![FrameSums::default(); self.nodes.len()];
         for entry in &event.entries {
             let cell = event.cells.get(entry.cell as usize).copied().unwrap_or_default();
-            let side = self.side(cell);
+            let side = self.side(cell.thread);
             if let Some(sums) = sums.get_mut(entry.node as usize) {
                 for of in [&mut sums.own, &mut sums.all] {
                     if let Some(sum) = of.get_mut(side) {

@@ -219,8 +219,7 @@ mod live {
         assert_same(&of_page(&lane), &of_json(&["--tid", tid, &data]), 1);
         let step = number(&opened_page["step_ns"]);
         let begin = text(&opened_page["begin"]);
-        let (seconds, below) = begin.split_once('.').unwrap();
-        let begin = seconds.parse::<u64>().unwrap() * 1_000_000_000 + below.parse::<u64>().unwrap();
+        let begin = nanoseconds(&begin);
         let steps = number(&opened_page["steps"]);
         let [from, to] = [steps / 4, steps / 2].map(|number| number * step);
         let at = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
@@ -268,6 +267,66 @@ mod live {
         let total = verdict["lines"][0].as_str().unwrap();
         assert!(compared.text().contains(total), "{total}: {}", compared.text());
         assert_same(&of_page(&opened(&html, &["--side", "1"])), &of_json(&[base]), 0);
+    }
+
+    /// Waits of a thread as `rep --wall` lists them: activity, begin and length.
+    fn waits_of(data: &str, tid: &str) -> Vec<(String, u64, u64)> {
+        let words = ["--wall", "--ns", "--time-quantum", "1ns", "-s", "switch,time", "--json"];
+        let report = run(rep().args(words).args(["--no-children", "--tid", tid, data])).expect(0);
+        let report: Value = serde_json::from_str(report.text()).unwrap();
+        let rows = report["events"][0]["rows"].as_array().unwrap().iter();
+        rows.map(|row| {
+            let begin = nanoseconds(&text(&row["key"]["time"]));
+            (text(&row["key"]["switch"]), begin, number(&row["period"]))
+        })
+        .collect()
+    }
+
+    /// Returns nanoseconds of seconds with nine decimals.
+    fn nanoseconds(seconds: &str) -> u64 {
+        let (seconds, below) = seconds.split_once('.').unwrap();
+        seconds.parse::<u64>().unwrap() * 1_000_000_000 + below.parse::<u64>().unwrap()
+    }
+
+    #[test]
+    fn lanes_show_the_true_lengths_of_what_threads_did() {
+        if !needs::perf_events() || !needs::browser() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (data, html) = (dir.path().join("x.data"), dir.path().join("x.html"));
+        record(&data, "--off-cpu -g -e cpu-clock", &workload("waits --ms 200"));
+        let data = data.to_str().unwrap();
+        page(&html, &[data]);
+        // On a CPU, waiting, both.
+        let opened = opened(&html, &["--event", "2", "--courses", "thread"]);
+        let (begin, step) = (nanoseconds(&text(&opened["begin"])), number(&opened["step_ns"]));
+        let begins: Vec<u64> =
+            opened["courses"]["begins"].as_array().unwrap().iter().map(number).collect();
+        let lanes = opened["courses"]["lanes"].as_array().unwrap();
+        assert!(lanes.len() > 1, "{opened}");
+        for lane in lanes {
+            let tid = number(&lane["key"]).to_string();
+            let waits = waits_of(data, &tid);
+            let shown = |activity: usize, part: usize| number(&lane["activities"][activity][part]);
+            for (part, range) in begins.windows(2).enumerate() {
+                let (from, to) = (begin + range[0], begin + range[1]);
+                let mut off = 0;
+                for (activity, name) in [(1, "waiting"), (2, "preempted")] {
+                    let waits = waits.iter().filter(|(of, ..)| of == name);
+                    let inside = waits.map(|(_, since, length)| {
+                        (since + length).min(to).saturating_sub(from.max(*since))
+                    });
+                    let (truth, shown) = (inside.sum::<u64>(), shown(activity, part));
+                    // Ends are rounded to parts of a step.
+                    assert!(truth.abs_diff(shown) <= step, "{tid}: {name} {shown}, not {truth}");
+                    off += truth;
+                }
+                // A thread is one thread.
+                let all = shown(0, part) + off;
+                assert!(all <= to - from + 2 * step, "{tid}: {all} of {}", to - from);
+            }
+        }
     }
 
     /// Builds in other directories are the same program, and so is one that was renamed.

@@ -11,7 +11,8 @@ use flate2::write::DeflateEncoder;
 use rayon::prelude::*;
 
 use crate::count::Count;
-use crate::picture::{Picture, PictureEvent};
+use crate::picture::{Picture, PictureEvent, PictureRan};
+use crate::timeline::RanSpan;
 
 /// A column before it is packed.
 #[derive(Debug)]
@@ -88,6 +89,10 @@ pub(super) fn columns(picture: &Picture) -> Vec<PageColumn> {
     columns.extend(tree(picture));
     for (number, event) in picture.events.iter().enumerate() {
         columns.push(cells(picture, event, number));
+        if event.has_extents {
+            columns.push(extents(event, number));
+            columns.push(ran(picture, event, number));
+        }
         columns.extend(entries(picture, event, number));
         columns.push(sums(picture, event, number));
     }
@@ -158,11 +163,61 @@ fn cells(picture: &Picture, event: &PictureEvent, number: usize) -> PageColumn {
     numbers.column(format!("cells{number}"))
 }
 
+/// For each cell what its thread did, then the numbers of steps after the first one, then of those
+/// that have some the part of the first step.
+fn extents(event: &PictureEvent, number: usize) -> PageColumn {
+    let mut numbers = Numbers::default();
+    let extents = event.cells.iter().map(|cell| cell.extent);
+    extents.clone().for_each(|extent| numbers.put(extent.activity.into()));
+    extents.clone().for_each(|extent| numbers.put(extent.more));
+    for extent in extents.filter(|extent| extent.more > 0) {
+        numbers.put(extent.head.into());
+    }
+    numbers.column(format!("extents{number}"))
+}
+
+/// For each thread the number of its running times, then their steps, the numbers of steps after
+/// the first one, parts of the first step, and lengths in 256ths of a step: of all that lie in a
+/// step, else of the part in the last one.
+fn ran(picture: &Picture, event: &PictureEvent, number: usize) -> PageColumn {
+    let mut numbers = Numbers::default();
+    let mut all = event.ran.as_slice();
+    for thread in 0..picture.threads.len() {
+        let len = all.iter().take_while(|ran| ran.thread as usize == thread).count();
+        let (own, rest) = all.split_at_checked(len).unwrap_or((all, &[]));
+        all = rest;
+        numbers.put(len as u64);
+        let mut before = 0;
+        for PictureRan { span, .. } in own {
+            numbers.put(span.step - before);
+            before = span.step;
+        }
+        own.iter().for_each(|ran| numbers.put(ran.span.extent.more));
+        for PictureRan { span: RanSpan { extent, .. }, .. } in own {
+            if extent.more > 0 {
+                numbers.put(extent.head.into());
+            }
+        }
+        for PictureRan { span: RanSpan { extent, time, .. }, .. } in own {
+            let parts = |time: u64| {
+                u64::try_from(u128::from(time) * 256 / u128::from(picture.step.max(1)))
+                    .unwrap_or(u64::MAX)
+            };
+            let before = match extent.more {
+                0 => 0,
+                more => u64::from(extent.head) + 1 + (more - 1) * 256,
+            };
+            numbers.put(parts(*time).saturating_sub(before));
+        }
+    }
+    numbers.column(format!("ran{number}"))
+}
+
 /// For each node the number of its entries; for each entry its cell, samples and weight.
 fn entries(picture: &Picture, event: &PictureEvent, number: usize) -> Vec<PageColumn> {
     let (mut lens, mut gaps) = (Numbers::default(), Numbers::default());
     let (mut counts, mut weights) = (Numbers::default(), Numbers::default());
-    let of_event = event.weights();
+    let of_event = event.weights(picture.step);
     let mut entries = event.entries.as_slice();
     for node in 0..picture.nodes.len() {
         let len = entries.iter().take_while(|entry| entry.node as usize == node).count();
@@ -212,14 +267,20 @@ fn sums(picture: &Picture, event: &PictureEvent, number: usize) -> PageColumn {
 }
 
 impl PictureEvent {
-    /// Returns how weights are kept: units of a quarter of the mean.
-    pub(super) fn weights(&self) -> Weights {
+    /// Returns how weights are kept: units of a quarter of the mean, and of at most a 64th of a step
+    /// where these are lengths of times. Samples of tracepoints weigh the same, as in
+    /// [`Picture::weight`].
+    pub(super) fn weights(&self, step: u64) -> Weights {
+        if self.is_tracepoint {
+            return Weights::Equal(1);
+        }
         let total = self.totals.iter().copied().sum::<Count>();
         let mean = total.period.checked_div(total.samples).unwrap_or(0);
         let is_equal = |count: &Count| count.samples.checked_mul(mean) == Some(count.period);
+        let most = if self.has_extents { step / 64 } else { u64::MAX };
         match self.entries.iter().all(|entry| is_equal(&entry.count)) {
             true => Weights::Equal(mean),
-            false => Weights::Units((mean / 4).max(1)),
+            false => Weights::Units((mean / 4).min(most).max(1)),
         }
     }
 }
@@ -228,6 +289,7 @@ impl PictureEvent {
 mod tests {
     use super::*;
     use crate::picture::{Cell, FrameKind, PictureEntry, PictureFrame, PictureNode, PictureThread};
+    use crate::query::Extent;
 
     fn count(samples: u64, period: u64) -> Count {
         Count { samples, period }
@@ -237,6 +299,7 @@ mod tests {
     fn picture() -> Picture {
         let frame = |name: &str, module, kind| PictureFrame { module, kind, name: name.into() };
         let node = |frame, depth| PictureNode { frame, depth };
+        let cell = |thread, step, cpu| Cell { thread, step, cpu, ..Cell::default() };
         let entry = |node, cell, count| PictureEntry { node, cell, count };
         Picture {
             frames: vec![
@@ -253,12 +316,7 @@ mod tests {
                 PictureThread { command: 1, side: 0, pid: -1, tid: 7 },
             ],
             events: vec![PictureEvent {
-                cells: vec![
-                    Cell { thread: 0, step: 3, cpu: 1 },
-                    Cell { thread: 0, step: 3, cpu: 2 },
-                    Cell { thread: 0, step: 303, cpu: 1 },
-                    Cell { thread: 1, step: 5, cpu: 0 },
-                ],
+                cells: vec![cell(0, 3, 1), cell(0, 3, 2), cell(0, 303, 1), cell(1, 5, 0)],
                 entries: vec![
                     entry(0, 3, count(1, 10)),
                     entry(3, 0, count(2, 13)),
@@ -304,13 +362,43 @@ mod tests {
     }
 
     #[test]
+    fn times_reach_over_steps() {
+        let extent = |activity, more, head| Extent { activity, more, head };
+        let mut picture = picture();
+        picture.step = 1024;
+        picture.events[0].has_extents = true;
+        picture.events[0].cells[0].extent = extent(1, 0, 0);
+        picture.events[0].cells[2].extent = extent(2, 2, 63);
+        let ran = |thread, step, more, head, time| {
+            let span = RanSpan { step, extent: extent(0, more, head), time };
+            PictureRan { thread, span }
+        };
+        // Of 256 + 512: a quarter of a step, and half of the next one.
+        picture.events[0].ran =
+            vec![ran(0, 2, 0, 0, 512), ran(0, 5, 1, 63, 768), ran(1, 9, 0, 0, 4)];
+        let find = |picture: &Picture, name: &str| {
+            columns(picture).into_iter().find(|column| column.name == name).unwrap().bytes
+        };
+        assert_eq!(find(&picture, "extents0"), [1, 0, 2, 0, 0, 0, 2, 0, 63]);
+        assert_eq!(
+            find(&picture, "ran0"),
+            [2, 2, 3, 0, 1, 63, 0x80, 1, 0x80, 1, 1, 9, 0, 1],
+            "of two threads"
+        );
+        // 303 to 305 are 151 and 152.
+        let longer = picture.with_longer_steps();
+        assert_eq!(find(&longer, "extents0"), [1, 0, 2, 0, 0, 0, 1, 0, 31]);
+        assert_eq!(find(&longer, "ran0"), [2, 1, 1, 0, 1, 31, 64, 64, 1, 4, 0, 0]);
+    }
+
+    #[test]
     fn equal_weights_need_no_column() {
         let mut picture = picture();
         for entry in &mut picture.events[0].entries {
             entry.count.period = entry.count.samples * 7;
         }
         picture.events[0].totals[0].period = 134 * 7;
-        assert_eq!(picture.events[0].weights(), Weights::Equal(7));
+        assert_eq!(picture.events[0].weights(1), Weights::Equal(7));
         assert!(columns(&picture).iter().all(|column| column.name != "weights0"));
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::columns::Weights;
 use super::fit::CutStacks;
-use crate::picture::{Picture, PictureModule, SIDES};
+use crate::picture::{Picture, PictureEvent, PictureModule, SIDES};
 
 /// What is known besides the samples.
 #[derive(Debug, Default)]
@@ -130,6 +130,8 @@ pub(super) struct PageMeta<'p> {
     sides: &'p [SideFacts],
     step: u64,
     steps: u64,
+    /// By side.
+    side_steps: Vec<u64>,
     cpus: u32,
     modules: &'p [PictureModule],
     nodes: usize,
@@ -162,11 +164,49 @@ struct MetaEvent<'p> {
     period: Vec<u64>,
     lost_samples: u64,
     cells: usize,
+    /// `true` if cells have extents.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_extents: bool,
     entries: usize,
     /// Weight of a sample, if all weigh the same.
     quantum: Option<u64>,
     /// Unit of the entries' weights.
     unit_weight: u64,
+}
+
+impl<'p> MetaEvent<'p> {
+    /// Creates that of an event, given the label of an event of running threads.
+    fn of(picture: &'p Picture, event: &'p PictureEvent, on_cpu: Option<&'static str>) -> Self {
+        let (quantum, unit_weight) = match event.weights(picture.step) {
+            Weights::Equal(quantum) => (Some(quantum), 1),
+            Weights::Units(unit) => (None, unit),
+        };
+        let (label, axis) = match event.name.as_str() {
+            "off-cpu" => (Some("waiting"), Some("threads waiting")),
+            "wall" => (Some("wall"), Some("threads")),
+            _ => (on_cpu, event.counts_time.then_some("CPUs busy")),
+        };
+        let totals = event.totals.iter().take(picture.sides.min(SIDES));
+        Self {
+            name: &event.name,
+            label,
+            counts_time: event.counts_time,
+            unit: match (event.counts_time, event.is_tracepoint) {
+                (true, _) => "ns",
+                (false, true) => "samples",
+                (false, false) => "events",
+            },
+            axis,
+            samples: totals.clone().map(|total| total.samples).collect(),
+            period: totals.map(|total| total.period).collect(),
+            lost_samples: event.lost_samples,
+            cells: event.cells.len(),
+            has_extents: event.has_extents,
+            entries: event.entries.len(),
+            quantum,
+            unit_weight,
+        }
+    }
 }
 
 /// Returns whether an event counts time off CPUs.
@@ -178,47 +218,16 @@ impl<'p> PageMeta<'p> {
     pub(super) fn of(picture: &'p Picture, facts: &'p PageFacts, cut: Option<CutStacks>) -> Self {
         let has_waits = picture.events.iter().any(|event| event.name == "off-cpu");
         let running = picture.events.iter().filter(|event| !is_of_waits(&event.name)).count();
-        let events = picture.events.iter().map(|event| {
-            let (quantum, unit_weight) = match event.weights() {
-                Weights::Equal(quantum) => (Some(quantum), 1),
-                Weights::Units(unit) => (None, unit),
-            };
-            let axis = match event.name.as_str() {
-                "off-cpu" => Some("threads waiting"),
-                "wall" => Some("threads"),
-                _ => event.counts_time.then_some("CPUs busy"),
-            };
-            let totals = event.totals.iter().take(picture.sides.min(SIDES));
-            MetaEvent {
-                name: &event.name,
-                label: match event.name.as_str() {
-                    "off-cpu" => Some("waiting"),
-                    "wall" => Some("both"),
-                    // Several events of one running thread have names of their own.
-                    _ => (has_waits && running == 1).then_some("on CPU"),
-                },
-                counts_time: event.counts_time,
-                unit: match (event.counts_time, event.is_tracepoint) {
-                    (true, _) => "ns",
-                    (false, true) => "samples",
-                    (false, false) => "events",
-                },
-                axis,
-                samples: totals.clone().map(|total| total.samples).collect(),
-                period: totals.map(|total| total.period).collect(),
-                lost_samples: event.lost_samples,
-                cells: event.cells.len(),
-                entries: event.entries.len(),
-                quantum,
-                unit_weight,
-            }
-        });
+        // Several events of one running thread have names of their own.
+        let on_cpu = (has_waits && running == 1).then_some("on CPU");
+        let events = picture.events.iter().map(|event| MetaEvent::of(picture, event, on_cpu));
         Self {
             format: 1,
             title: &facts.title,
             sides: &facts.sides,
             step: picture.step,
             steps: picture.steps(),
+            side_steps: picture.side_steps().into_iter().take(picture.sides).collect(),
             cpus: picture.cpus(),
             modules: &picture.modules,
             nodes: picture.nodes.len(),

@@ -6,10 +6,14 @@ use super::columns::{PackedColumn, columns, packed};
 use crate::callchain::Chains;
 use crate::picture::build::SortedTree;
 use crate::picture::{Picture, PictureFrame};
+use crate::query::LONG;
 
 /// Greatest size of the columns in a page, in bytes. Mail servers take 10 MB, browsers open it in a
 /// second.
 const MOST: usize = 2_900_000;
+
+/// The same of a long recording, whose moments are to be told apart.
+const MOST_OF_LONG: usize = 7_600_000;
 
 /// Number of steps below which stacks are left out instead of joining steps.
 const STEPS: u64 = 512;
@@ -31,10 +35,12 @@ pub(super) struct CutStacks {
     pub(super) samples: u64,
 }
 
-/// Returns the picture with steps and stacks so that its columns take at most [`MOST`] bytes, with
-/// others that take `taken` bytes.
+/// Returns the picture with steps and stacks so that its columns take at most [`MOST`] bytes, or
+/// [`MOST_OF_LONG`], with others that take `taken` bytes.
 pub(super) fn fitted(mut picture: Picture, taken: usize) -> io::Result<Fitted> {
-    let most = MOST.saturating_sub(taken).max(MOST / 2);
+    let is_long = picture.steps().saturating_mul(picture.step) >= LONG;
+    let most = if is_long { MOST_OF_LONG } else { MOST };
+    let most = most.saturating_sub(taken).max(MOST / 2);
     loop {
         let packed = packed(&columns(&picture))?;
         if size(&packed) <= most {

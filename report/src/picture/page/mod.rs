@@ -32,11 +32,12 @@ use super::text::xml;
 const TEMPLATE: &str = include_str!("web/page.html");
 const STYLE: &str = include_str!("web/page.css");
 /// The modules, in an order in which constants come before what uses them.
-const MODULES: [&str; 28] = [
+const MODULES: [&str; 31] = [
     include_str!("web/format.js"),
     include_str!("web/names.js"),
     include_str!("web/colours.js"),
     include_str!("web/decode.js"),
+    include_str!("web/extents.js"),
     include_str!("web/model.js"),
     include_str!("web/group.js"),
     include_str!("web/filter.js"),
@@ -44,6 +45,7 @@ const MODULES: [&str; 28] = [
     include_str!("web/layout.js"),
     include_str!("web/state.js"),
     include_str!("web/series.js"),
+    include_str!("web/moments.js"),
     include_str!("web/classes.js"),
     include_str!("web/finder.js"),
     include_str!("web/view.js"),
@@ -55,6 +57,7 @@ const MODULES: [&str; 28] = [
     include_str!("web/flame.js"),
     include_str!("web/brush.js"),
     include_str!("web/timeline.js"),
+    include_str!("web/chart.js"),
     include_str!("web/table.js"),
     include_str!("web/panel.js"),
     include_str!("web/recording.js"),

@@ -6,12 +6,14 @@ import { parseState, TABS } from "./state.js";
 import { View } from "./view.js";
 import { Flame } from "./flame.js";
 import { Timeline } from "./timeline.js";
+import { StackChart } from "./chart.js";
 import { Table } from "./table.js";
 import { Panel } from "./panel.js";
 import { fillRecording } from "./recording.js";
 import { fillControls, fillFilters, fillHeader, fillLegend, fillSearch, fillVerdict } from "./bar.js";
 import { boxLines, origin, showTip } from "./tip.js";
 import { pathOf } from "./layout.js";
+import { stayAt, staysOf } from "./moments.js";
 import { Address } from "./address.js";
 import { pageKey, tabKey, toggleHelp } from "./keys.js";
 
@@ -52,6 +54,7 @@ export class App {
     this.zooms = { up: [], down: [] };
     this.callers = this.graph("callers", (path) => this.zoomPart("up", path));
     this.callees = this.graph("callees", (path) => this.zoomPart("down", path));
+    this.chart = new StackChart(this);
     this.table = new Table(this);
     this.panel = new Panel(this);
     this.listen();
@@ -88,6 +91,7 @@ export class App {
     });
     click("help-button", toggleHelp);
     click("more", () => this.change(() => this.timeline.more(), {}));
+    click("zoom-out", () => this.zoomTime(false));
     click("inverted", () => this.invert());
     click("idle", () => {
       const idle = this.state.filter("idle");
@@ -170,15 +174,17 @@ export class App {
     if (state.tab === "flame") this.flame.show(view.graph, state.zoom);
     else if (state.tab === "functions") this.table.refresh();
     else if (state.tab === "recording") fillRecording(this);
+    else if (state.tab === "chart") this.chart.show();
     else {
-      const isChosen = state.selected >= 0;
-      byId("callers-none").hidden = isChosen;
-      byId("callers-parts").hidden = !isChosen;
-      if (!isChosen) return;
-      setText(byId("callers-title"), `Callers of ${view.name(state.selected, 100)}`);
-      setText(byId("callees-title"), `Callees of ${view.name(state.selected, 100)}`);
-      this.callers.show(view.through(state.selected, "up"), this.zooms.up);
-      this.callees.show(view.through(state.selected, "down"), this.zooms.down);
+      const frame = state.selected >= 0 ? state.selected : view.hottest(1)[0] ?? -1;
+      byId("callers-none").hidden = frame >= 0;
+      byId("callers-parts").hidden = frame < 0;
+      if (frame < 0) return;
+      const name = view.name(frame, 100) + (state.selected < 0 ? " (the hottest function)" : "");
+      setText(byId("callers-title"), `Callers of ${name}`);
+      setText(byId("callees-title"), `Callees of ${view.name(frame, 100)}`);
+      this.callers.show(view.through(frame, "up"), this.zooms.up);
+      this.callees.show(view.through(frame, "down"), this.zooms.down);
     }
   }
 
@@ -194,6 +200,18 @@ export class App {
       if (range !== null) s.add({ kind: "time", ...range });
       else if (old !== null) s.remove(old);
     }, { measure: true, push: isDone });
+  }
+
+  /**
+   * Shows the chosen range of time over the whole width of the timeline, or all of it.
+   * @param {boolean} isIn
+   */
+  zoomTime(isIn) {
+    const time = this.state.time();
+    const { window } = this.state;
+    if (isIn ? time === null : window === null) return;
+    this.change((s) => (s.window = isIn && time !== null ? { from: time.from, to: time.to } : null),
+      { push: true });
   }
 
   /** @param {number} key */
@@ -229,8 +247,27 @@ export class App {
     this.change((s) => (s.side = 1 - s.side), FILTERED);
   }
 
+  /**
+   * Shows what a thread did at a moment.
+   * @param {number} tid
+   * @param {number} step
+   * @returns {boolean} Whether that is known.
+   */
+  showStay(tid, step) {
+    const { view, state } = this;
+    const stay = stayAt(staysOf(view.recording, view.event, tid, state.side), step);
+    if (stay === null) return false;
+    this.panel.stay = { ...stay, tid };
+    this.change((s) => {
+      s.selected = -1;
+      s.thread = tid;
+    }, { overlay: true, push: true });
+    return true;
+  }
+
   /** @param {number} frame −1: nothing. */
   select(frame) {
+    this.panel.stay = null;
     this.panel.box = null;
     this.zooms = { up: [], down: [] };
     this.change((s) => (s.selected = frame), { overlay: true, push: true });
@@ -312,6 +349,7 @@ export class App {
       this.onFailure(error);
       return;
     }
+    this.panel.stay = null;
     this.change((s) => {
       s.event = index;
       s.zoom = [];

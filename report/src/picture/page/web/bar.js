@@ -112,6 +112,15 @@ function rangeText({ from, to }, step) {
 }
 
 /**
+ * Returns whether a range of time is all that the timeline shows.
+ * @param {{from: number, to: number}} time
+ * @param {{from: number, to: number}} window
+ */
+function isShownWhole(time, window) {
+  return time.from === window.from && time.to === window.to;
+}
+
+/**
  * Fills the bar of filters.
  * @param {import("./app.js").App} app
  */
@@ -133,6 +142,10 @@ export function fillFilters(app) {
     if (filter === comparable && !view.hasTwo) {
       chip.append(button("button.pill", "Compare with the rest", () => app.compare(),
         { "aria-pressed": String(state.compare) }));
+    }
+    if (filter.kind === "time" && !isShownWhole(filter, view.window)) {
+      chip.append(button("button.pill", "Zoom", () => app.zoomTime(true),
+        { title: "Show this time over the whole width of the timeline" }));
     }
     chip.append(button("button.plain", "×", () => app.removeFilter(filter),
       { "aria-label": `Remove the filter ${kind} ${text}` }));
@@ -227,6 +240,7 @@ export function fillControls(view, { lanesLeft, lanesShown }) {
   const idle = view.idleWeight;
   byId("idle").hidden = idle === 0;
   setText(byId("idle"), `Hide idle (${shareOf(idle, view.wholeWeight)})`);
+  byId("zoom-out").hidden = state.window === null;
   const more = byId("more");
   more.hidden = lanesLeft <= 0 && lanesShown <= 5;
   setText(more, lanesLeft > 0 ? "More" : "Fewer");

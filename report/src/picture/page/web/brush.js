@@ -18,6 +18,8 @@ export class Brush {
     this.plot = plot;
     /** Length of a step. */
     this.ns = app.view.recording.meta.step;
+    /** Takes a click on a target; says whether it was for it. @type {(event: PointerEvent) => boolean} */
+    this.onClick = () => false;
     this.handles = [byId("brush-from"), byId("brush-to")];
     for (const target of targets) {
       target.addEventListener("pointerdown", (event) => this.drag(event, -1));
@@ -30,11 +32,11 @@ export class Brush {
 
   /** @param {number} width */
   place(width) {
-    const { state, steps } = this.view;
-    const time = state.time() ?? { from: 0, to: steps };
+    const { state, steps, window } = this.view;
+    const time = state.time() ?? window;
     this.handles.forEach((handle, i) => {
       const step = i === 0 ? time.from : time.to;
-      const x = Math.min(Math.max((step / steps) * width, 0), width);
+      const x = Math.min(Math.max(((step - window.from) / (window.to - window.from)) * width, 0), width);
       handle.style.left = x + "px";
       handle.classList.toggle("resting", state.time() === null);
       handle.setAttribute("aria-valuemin", "0");
@@ -53,12 +55,13 @@ export class Brush {
     if (event.button !== 0 || !event.isPrimary) return;
     const { view } = this;
     const bounds = this.plot.getBoundingClientRect();
+    const { from: first, to: end } = view.window;
     const stepAt = (/** @type {PointerEvent} */ at) => {
       const part = (at.clientX - bounds.left) / bounds.width;
-      return Math.round(Math.min(Math.max(part, 0), 1) * view.steps);
+      return first + Math.round(Math.min(Math.max(part, 0), 1) * (end - first));
     };
     const target = /** @type {HTMLElement} */ (event.currentTarget);
-    const time = view.state.time() ?? { from: 0, to: view.steps };
+    const time = view.state.time() ?? view.window;
     const fixed = handle === 0 ? time.to : handle === 1 ? time.from : stepAt(event);
     let moved = false;
     target.setPointerCapture(event.pointerId);
@@ -75,7 +78,7 @@ export class Brush {
       target.removeEventListener("pointerup", up);
       target.removeEventListener("pointercancel", up);
       if (moved) this.app.range(view.state.time(), true);
-      else if (handle < 0) this.app.range(null, true);
+      else if (handle < 0 && !this.onClick(event)) this.app.range(null, true);
     };
     target.addEventListener("pointermove", move);
     target.addEventListener("pointerup", up);
@@ -88,8 +91,8 @@ export class Brush {
    */
   key(event, handle) {
     const { view } = this;
-    const by = Math.max(1, Math.round(view.steps * (event.shiftKey ? 0.1 : 0.01)));
-    const time = view.state.time() ?? { from: 0, to: view.steps };
+    const by = Math.max(1, Math.round((view.window.to - view.window.from) * (event.shiftKey ? 0.1 : 0.01)));
+    const time = view.state.time() ?? view.window;
     const old = handle === 0 ? time.from : time.to;
     /** @type {number} */
     let step;

@@ -28,7 +28,7 @@ export const CHANGE_STEPS = 8;
  * @property {Rgb} muted
  * @property {Rgb} line
  * @property {Rgb} accent
- * @property {{user: Rgb, kernel: Rgb, unnamed: Rgb}} curve
+ * @property {{user: Rgb, kernel: Rgb, unnamed: Rgb, waiting: Rgb, runnable: Rgb}} curve
  */
 
 /**
@@ -175,6 +175,8 @@ export function palette(dark) {
       user: dark ? oklch(0.64, 0.125, 255) : oklch(0.7, 0.115, 255),
       kernel: dark ? oklch(0.69, 0.13, 65) : oklch(0.73, 0.14, 65),
       unnamed: dark ? oklch(0.52, 0.01, 260) : oklch(0.78, 0.006, 260),
+      runnable: dark ? oklch(0.8, 0.13, 95) : oklch(0.86, 0.13, 95),
+      waiting: dark ? oklch(0.36, 0.035, 255) : oklch(0.9, 0.035, 255),
     },
   };
 }

@@ -8,6 +8,7 @@ import { keyOf } from "./group.js";
 /** @typedef {import("./model.js").EventData} EventData */
 /** @typedef {import("./model.js").Tree} Tree */
 /** @typedef {import("./state.js").State} State */
+/** @typedef {Uint8Array | Float32Array} Mask 1 for each cell that counts, or the part of it that does. */
 
 let versions = 0;
 
@@ -54,22 +55,35 @@ export class Totals {
 /**
  * Measures a tree under masks.
  * @param {Tree} tree
- * @param {Uint8Array} cells 1 for each cell that counts.
+ * @param {Mask} cells
  * @param {Uint8Array | null} nodes 1 for each node of the recording's tree that counts.
  * @param {Totals} out
  * @returns {Totals}
  */
 export function measure(tree, cells, nodes, out) {
   add(tree, tree.weight ?? tree.count, cells, nodes, out.self, out.total);
-  if (out.samples !== out.total) add(tree, tree.count, cells, nodes, out.selfSamples, out.samples);
+  if (out.samples !== out.total) {
+    add(tree, tree.count, present(cells), nodes, out.selfSamples, out.samples);
+  }
   out.version = ++versions;
+  return out;
+}
+
+/**
+ * Returns the cells of which any part counts: a sample counts whole.
+ * @param {Mask} cells
+ */
+function present(cells) {
+  if (cells instanceof Uint8Array) return cells;
+  const out = new Uint8Array(cells.length);
+  for (let cell = 0; cell < out.length; cell++) out[cell] = cells[cell] > 0 ? 1 : 0;
   return out;
 }
 
 /**
  * @param {Tree} tree
  * @param {Uint32Array} values
- * @param {Uint8Array} cells
+ * @param {Mask} cells
  * @param {Uint8Array | null} nodes
  * @param {Float64Array} self
  * @param {Float64Array} total
@@ -129,8 +143,8 @@ export class CellIndex {
 
   /**
    * Changes totals from one mask of cells to another.
-   * @param {Uint8Array} from
-   * @param {Uint8Array} to
+   * @param {Mask} from
+   * @param {Mask} to
    * @param {Uint8Array | null} nodes As in `measure`.
    * @param {Totals} out
    */
@@ -141,11 +155,12 @@ export class CellIndex {
     for (let cell = 0; cell < from.length; cell++) {
       const by = to[cell] - from[cell];
       if (by === 0) continue;
+      const samples = Math.sign(to[cell]) - Math.sign(from[cell]);
       for (let i = start[cell]; i < start[cell + 1]; i++) {
         const of = node[i];
         if (nodes !== null && nodes[base === null ? of : base[of]] === 0) continue;
         out.self[of] += by * (weight ?? count)[entry[i]];
-        if (isWeighted) out.selfSamples[of] += by * count[entry[i]];
+        if (isWeighted) out.selfSamples[of] += samples * count[entry[i]];
       }
     }
     addUp(tree, out.self, out.total);
@@ -210,10 +225,10 @@ function sum(tree, self, total, outSelf, outTotal) {
  * @param {EventData} event
  * @param {State} state
  * @param {boolean} [withTime] Whether the range of time counts.
- * @returns {{a: Uint8Array, b: Uint8Array | null}}
+ * @returns {{a: Mask, b: Mask | null}}
  */
 export function cellMasks(recording, event, state, withTime = true) {
-  const { cellThread, cellStep, cellCpu } = event;
+  const { cellThread, cellStep, cellCpu, extents } = event;
   const { side, pid } = recording.threads;
   const time = withTime ? state.time() : null;
   const lane = state.lane();
@@ -230,16 +245,22 @@ export function cellMasks(recording, event, state, withTime = true) {
       ofThread[t] = isInLane || (lane !== null && lane.lane !== "command") ? 2 : 0;
     } else ofThread[t] = isInLane ? 1 : !two && time === null ? 2 : 0;
   }
-  const a = new Uint8Array(cellThread.length);
-  const b = compares ? new Uint8Array(cellThread.length) : null;
+  const { length } = cellThread;
+  const hasParts = extents !== null && time !== null;
+  const a = hasParts ? new Float32Array(length) : new Uint8Array(length);
+  const b = !compares ? null : hasParts ? new Float32Array(length) : new Uint8Array(length);
   const from = time === null ? 0 : time.from;
   const to = time === null ? Infinity : time.to;
   for (let cell = 0; cell < a.length; cell++) {
     const kind = ofThread[cellThread[cell]];
     if (kind === 0) continue;
     const isOnCpu = !isCpu || cellCpu[cell] === lane.key + 1;
-    if (kind === 1 && isOnCpu && cellStep[cell] >= from && cellStep[cell] < to) a[cell] = 1;
-    else if (b !== null && (two ? kind === 2 && isOnCpu : isOnCpu || time === null)) b[cell] = 1;
+    if (kind === 1 && isOnCpu) {
+      a[cell] = hasParts ? extents.part(cell, from, to)
+        : cellStep[cell] >= from && cellStep[cell] < to ? 1 : 0;
+    }
+    const isCompared = two ? kind === 2 && isOnCpu : isOnCpu || time === null;
+    if (b !== null && isCompared) b[cell] = 1 - a[cell];
   }
   return { a, b };
 }

@@ -34,6 +34,8 @@ export function pageKey(app, event) {
   else if (key === "n") app.nextMatch();
   else if (key === "c") app.showCallers(app.flame.cursor?.frame ?? app.state.selected);
   else if (key === "i") app.invert();
+  else if (key === "z") app.zoomTime(true);
+  else if (key === "Z") app.zoomTime(false);
   else if (key === "?") toggleHelp();
   else if (tab !== undefined) app.tab(tab);
   else return;
@@ -55,8 +57,9 @@ function takeBack(app, inField) {
   } else if (inField) return;
   else if (state.compare) app.compare();
   else if (last !== undefined) app.removeFilter(last);
+  else if (state.window !== null) app.zoomTime(false);
   else if (state.zoom.length > 0) app.zoom([]);
-  else if (state.selected >= 0) app.select(-1);
+  else if (state.selected >= 0 || app.panel.stay !== null) app.select(-1);
 }
 
 /**

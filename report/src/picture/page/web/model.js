@@ -2,6 +2,8 @@
 // each stack was seen in which cell. A cell is a thread, a CPU and a step of time.
 
 import { Column, DamagedPage, textsOf } from "./decode.js";
+import { Ran, readExtents } from "./extents.js";
+import { cellWeights } from "./series.js";
 
 /**
  * @typedef {object} Side
@@ -29,6 +31,7 @@ import { Column, DamagedPage, textsOf } from "./decode.js";
  * @property {number[]} period By side.
  * @property {number} lost_samples
  * @property {number} cells
+ * @property {boolean} [has_extents] Whether cells say what threads did, and how far they reach.
  * @property {number} entries
  * @property {number | null} quantum Weight of a sample where all are equal.
  * @property {number} unit_weight Weight of a unit of `weights` where they are not.
@@ -41,6 +44,7 @@ import { Column, DamagedPage, textsOf } from "./decode.js";
  * @property {Side[]} sides
  * @property {number} step In ns.
  * @property {number} steps
+ * @property {number[]} side_steps By side.
  * @property {number} cpus
  * @property {{name: string, path: string}[]} modules
  * @property {number} nodes
@@ -111,6 +115,10 @@ export const KIND = {
  * @property {Uint32Array} cellThread
  * @property {Uint32Array} cellStep
  * @property {Uint32Array} cellCpu CPU + 1; 0: unknown.
+ * @property {Float64Array} cellWeight In units of the event.
+ * @property {Uint8Array | null} activity What the thread of each cell did, if that is known.
+ * @property {import("./extents.js").Extents | null} extents Times of the cells.
+ * @property {Ran | null} ran When threads ran.
  * @property {Float64Array[]} sums By side, four per frame: samples and period of self, of total.
  */
 
@@ -248,9 +256,10 @@ export class Recording {
   async readEvent(index) {
     const meta = this.meta.events[index];
     if (meta === undefined) throw new DamagedPage(`it has no event ${index}`);
-    const names = ["cells", "lens", "gaps", "counts", "sums", "weights"].map((one) => one + index);
+    const names = ["cells", "lens", "gaps", "counts", "sums", "weights", "extents", "ran"]
+      .map((one) => one + index);
     const blocks = await Promise.all(names.map(this.blocks));
-    const [cells, lens, gaps, counts, sums, weights] = blocks.map((block, i) =>
+    const [cells, lens, gaps, counts, sums, weights, extents, ran] = blocks.map((block, i) =>
       columnOf(names[i], block));
     const { cellThread, cellStep, cellCpu } = this.readCells(cells, meta.cells);
     const size = this.nodeFrame.length;
@@ -285,7 +294,17 @@ export class Recording {
     const bySide = this.meta.sides.map(() => sums.fill(new Float64Array(4 * this.meta.names)));
     sums.end();
     const unit = meta.quantum ?? meta.unit_weight;
-    return { index, meta, unit, tree, cellThread, cellStep, cellCpu, sums: bySide };
+    const cellWeight = cellWeights(tree, meta.cells);
+    const { step, steps, threads } = this.meta;
+    const times = meta.has_extents === true
+      ? {
+        ...readExtents(extents, cellStep, cellWeight, step / unit, steps),
+        ran: Ran.read(ran, threads, step / unit, steps),
+      }
+      : { activity: null, extents: null, ran: null };
+    return {
+      index, meta, unit, tree, cellThread, cellStep, cellCpu, cellWeight, ...times, sums: bySide,
+    };
   }
 
   /**

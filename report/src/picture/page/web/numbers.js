@@ -3,7 +3,7 @@
 
 import { formatState } from "./state.js";
 import { GROUP_KINDS } from "./group.js";
-import { Lanes } from "./series.js";
+import { Columns, Lanes } from "./series.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./state.js").State} State */
@@ -59,11 +59,33 @@ export function numbersOf(view, change) {
      */
     lanes: (kind) => {
       const groups = view.groups(kind);
-      const lanes = new Lanes(view.event, groups, view.cache.cellWeight, view.masks);
+      const lanes = new Lanes(view.recording, view.event, groups, view.masks);
       return lanes.order.map((group) => ({
         key: groups.keys[group], label: groups.labels[group],
         period: Math.round(lanes.weight[group] * view.event.unit),
       }));
+    },
+
+    /**
+     * What the lanes of a kind show in equal parts of the recording: where these begin in
+     * nanoseconds since the first sample, and for each lane and activity the nanoseconds in each.
+     * @param {import("./group.js").GroupKind} kind
+     * @param {number} parts
+     */
+    courses: (kind, parts) => {
+      const { recording, event, state } = view;
+      const side = event.cellThread.map((thread) => (recording.threads.side[thread] === state.side ? 1 : 0));
+      const lanes = new Lanes(recording, event, view.groups(kind), Uint8Array.from(side));
+      const columns = new Columns(0, view.steps, parts, Infinity);
+      const { step } = recording.meta;
+      return {
+        begins: Array.from({ length: columns.count + 1 }, (_, i) => columns.first(i) * step),
+        lanes: lanes.order.map((group) => ({
+          key: lanes.groups.keys[group],
+          activities: lanes.courses(group, columns).map((course) =>
+            Array.from(course, (weight) => Math.round(weight * event.unit))),
+        })),
+      };
     },
 
     /**

@@ -2,12 +2,12 @@
 
 import { css } from "./colours.js";
 import { button, byId, copy, el, setBar, swatch } from "./dom.js";
-import { digits, percent, shareOf, thousands } from "./format.js";
+import { ACTIVITY_WORDS } from "./extents.js";
+import { digits, duration, percent, shareOf, thousands } from "./format.js";
 import { clean, SHOWN } from "./names.js";
 import { origin } from "./tip.js";
 import { KIND } from "./model.js";
 import { changeText } from "./table.js";
-import { greatest } from "./filter.js";
 
 /** @typedef {import("./merge.js").Box} Box */
 /** @typedef {import("./app.js").App} App */
@@ -27,16 +27,19 @@ export class Panel {
     this.host = byId("panel");
     /** Box that was selected in a graph, so that it can be zoomed. @type {Box | null} */
     this.box = null;
+    /** What a thread did at a moment, if that was chosen. @type {(import("./moments.js").Stay & {tid: number}) | null} */
+    this.stay = null;
   }
 
   /** Fills the panel. */
   refresh() {
     const { selected } = this.view.state;
-    this.host.classList.toggle("chosen", selected >= 0);
+    this.host.classList.toggle("chosen", selected >= 0 || this.stay !== null);
     const focused = document.activeElement;
     const hadFocus = focused instanceof HTMLElement && this.host.contains(focused)
       ? focused.dataset["key"] : undefined;
     const parts = selected >= 0 ? this.ofFunction(selected)
+      : this.stay !== null ? this.ofStay(this.stay)
       : this.view.b === null ? this.hottest() : this.changes();
     this.host.replaceChildren(...parts);
     if (hadFocus !== undefined) {
@@ -80,9 +83,7 @@ export class Panel {
         count += 1;
       }
     }
-    const shown = greatest(sums.self, HOTTEST, (frame) =>
-      recording.kind[frame] !== KIND.cut &&
-      (count === 0 || recording.kind[frame] !== KIND.unnamed));
+    const shown = view.hottest(HOTTEST);
     const most = sums.self[shown[0]] ?? 0;
     let rest = listed;
     for (const frame of shown) rest -= sums.self[frame];
@@ -152,6 +153,33 @@ export class Panel {
       const row = this.row(view.name(frame), changeText(view, frame).text, size / most, frame);
       row.classList.add("less");
       parts.push(row);
+    }
+    return parts;
+  }
+
+  /**
+   * What a thread did at a moment: for how long, and its stack, innermost function first.
+   * @param {import("./moments.js").Stay & {tid: number}} stay
+   */
+  ofStay({ node, from, to, activity, tid }) {
+    const { app, view } = this;
+    const { nodeFrame, nodeParent, meta } = view.recording;
+    const groups = view.groups("thread");
+    const label = groups.labels[groups.keys.indexOf(tid)] ?? String(tid);
+    const close = button("button.plain.close", "×", () => app.select(-1), { "aria-label": "Close" });
+    close.dataset["key"] = "close";
+    const [begin, end] = [from, to].map((at) => duration(at * meta.step));
+    const range = { from: Math.floor(from), to: Math.min(Math.max(Math.ceil(to), Math.floor(from) + 1), view.steps) };
+    const parts = [
+      el("div.title", {}, el("h2", {}, `${clean(label, 60)}: ${ACTIVITY_WORDS[activity]}`), close),
+      el("div.cards", {}, el("div.card", {}, el("strong", {}, duration((to - from) * meta.step)),
+        el("span", {}, `from ${begin} to ${end}`))),
+      el("div.actions", {}, button("button", "Only this time", () => app.range(range, true)),
+        button("button", "Stack chart", () => app.tab("chart"))),
+      el("h3", {}, "Its stack"),
+    ];
+    for (let at = node; at > 0; at = nodeParent[at]) {
+      parts.push(this.row(view.name(nodeFrame[at]), "", 0, nodeFrame[at]));
     }
     return parts;
   }

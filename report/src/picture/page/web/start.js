@@ -37,6 +37,7 @@ function fillChoices({ meta }) {
   byId("event-choice").hidden = meta.events.length < 2 || labelled === meta.events.length;
   // Profiles have no times.
   byId("timeline").hidden = meta.steps < 2;
+  byId("tab-chart").hidden = meta.steps < 2;
   if (meta.cpus > 0) return;
   for (const one of document.querySelectorAll("option[value=cpu]")) one.remove();
 }

@@ -9,11 +9,11 @@ import { GROUP_KINDS } from "./group.js";
 /** @typedef {{kind: "only", text: string, typed?: boolean}} OnlyFilter `typed`: not from the address. */
 /** @typedef {{kind: "idle"}} IdleFilter */
 /** @typedef {TimeFilter | LaneFilter | ThroughFilter | OnlyFilter | IdleFilter} Filter */
-/** @typedef {"flame" | "functions" | "callers" | "recording"} Tab */
+/** @typedef {"flame" | "functions" | "callers" | "recording" | "chart"} Tab */
 /** @typedef {"self" | "total" | "change" | "name" | "module"} SortKey */
 
 /** @type {Tab[]} */
-export const TABS = ["flame", "functions", "callers", "recording"];
+export const TABS = ["flame", "functions", "callers", "recording", "chart"];
 /** @type {SortKey[]} */
 const SORT_KEYS = ["self", "total", "change", "name", "module"];
 /** Deepest zoom that the address holds. */
@@ -33,6 +33,10 @@ export class State {
     /** @type {GroupKind | "none"} */
     this.by = "command";
     this.inverted = false;
+    /** Thread of the stack chart; −1: the heaviest one. */
+    this.thread = -1;
+    /** Steps that the timeline shows; null: all. @type {{from: number, to: number} | null} */
+    this.window = null;
     /** Filters, latest last. @type {Filter[]} */
     this.filters = [];
     this.compare = false;
@@ -123,6 +127,8 @@ export function formatState(state) {
     else if (filter.kind === "only") put("only", filter.text);
     else put("idle", 0);
   }
+  if (state.thread >= 0) put("thread", state.thread);
+  if (state.window !== null) put("window", `${state.window.from}-${state.window.to}`);
   if (state.compare) put("compare", 1);
   if (state.perSecond) put("rate", 1);
   if (state.search !== "") put("search", state.search);
@@ -178,10 +184,11 @@ function take(state, key, value, limits) {
     const frame = whole(value, limits.names);
     if (frame !== null) state.add({ kind: "through", frame });
   } else if (key === "time") {
-    const [from, to, ...more] = value.split("-").map((part) => whole(part, limits.steps + 1));
-    if (from == null || to == null || more.length > 0 || from >= to) return;
-    state.add({ kind: "time", from, to });
-  } else if (key === "lane") {
+    const range = rangeOf(value, limits);
+    if (range !== null) state.add({ kind: "time", ...range });
+  } else if (key === "thread") state.thread = whole(value, 2 ** 31) ?? -1;
+  else if (key === "window") state.window = rangeOf(value, limits);
+  else if (key === "lane") {
     const [kind, number] = value.split(":");
     const lane = oneOf(GROUP_KINDS, kind ?? "");
     const isUnknown = number === "-1";
@@ -192,6 +199,17 @@ function take(state, key, value, limits) {
       .map((part) => whole(part, limits.names + limits.groups));
     if (!frames.includes(null)) state.zoom = frames.map((frame) => frame ?? 0);
   }
+}
+
+/**
+ * Returns a range of steps, or null.
+ * @param {string} text
+ * @param {Limits} limits
+ */
+function rangeOf(text, limits) {
+  const [from, to, ...more] = text.split("-").map((part) => whole(part, limits.steps + 1));
+  if (from == null || to == null || more.length > 0 || from >= to) return null;
+  return { from, to };
 }
 
 /**

@@ -7,7 +7,9 @@ import { clean } from "./names.js";
 import { cellMasks, stacksThrough } from "./filter.js";
 import { Brush } from "./brush.js";
 import { CLASSES } from "./classes.js";
-import { classSeries, Lanes, nodeSeries } from "./series.js";
+import { keyOf } from "./group.js";
+import { ACTIVITY } from "./extents.js";
+import { activitySeries, classSeries, Lanes, nodeSeries } from "./series.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./series.js").Columns} Columns */
@@ -19,6 +21,31 @@ const LANE = 19;
 /** Lanes shown at first, and at most. */
 const FIRST_LANES = 5;
 const MOST_LANES = 500;
+
+/**
+ * A layer of the overview: a series, its name, and its colour in the palette.
+ * @typedef {{of: number, name: string, fill: keyof import("./colours.js").Palette["curve"]}} Layer
+ */
+
+/** Layers by class of code, from below. @type {Layer[]} */
+const BY_CLASS = [
+  { of: CLASSES.kernel, name: "kernel", fill: "kernel" },
+  { of: CLASSES.user, name: "user", fill: "user" },
+  { of: CLASSES.unnamed, name: "no name", fill: "unnamed" },
+];
+
+/** Layers by what threads did, from below. @type {Layer[]} */
+const BY_ACTIVITY = [
+  { of: ACTIVITY.running, name: "running", fill: "user" },
+  { of: ACTIVITY.preempted, name: "preempted", fill: "kernel" },
+  { of: ACTIVITY.runnable, name: "runnable", fill: "runnable" },
+  { of: ACTIVITY.waiting, name: "waiting", fill: "waiting" },
+  { of: ACTIVITY.idle, name: "idle", fill: "unnamed" },
+  { of: ACTIVITY.unknown, name: "unknown", fill: "unnamed" },
+];
+
+/** Layer of lanes of samples. @type {Layer[]} */
+const ONE_LAYER = [{ of: 0, name: "", fill: "user" }];
 
 /** Overview and lanes. */
 export class Timeline {
@@ -32,16 +59,23 @@ export class Timeline {
     this.laneCanvas = canvasOf("lane-canvas");
     this.laneNames = byId("lane-names");
     this.brush = new Brush(app, this.plot, [this.overview, this.laneCanvas]);
+    this.brush.onClick = (event) => this.clickLane(event);
     this.lanesShown = FIRST_LANES;
     /** @type {Lanes | null} */
     this.lanes = null;
-    /** @type {Float64Array[]} */
-    this.classes = [];
+    /** Series of the overview: by class of code, or by activity. @type {Float64Array[]} */
+    this.series = [];
+    /** Layers with anything in them. @type {Layer[]} */
+    this.layers = [];
+    /** Cells that the overview shows. @type {import("./filter.js").Mask} */
+    this.cells = new Uint8Array(0);
+    /** Mask of the nodes that are drawn over it. @type {Uint8Array | null} */
+    this.marked = null;
     /** @type {Float64Array | null} */
     this.overlay = null;
     /** @type {Columns | null} */
     this.columns = null;
-    /** @type {Map<number, Float64Array>} */
+    /** @type {Map<number, Float64Array[]>} */
     this.courses = new Map();
     this.drawnWidth = 0;
     /** Pictures without the range, painted only when they change: dragging copies them. */
@@ -70,21 +104,48 @@ export class Timeline {
   /** Counts anew: another event, side, kind of lanes or filter besides the time. */
   refresh() {
     const { view } = this;
-    const { recording, event, state, cache } = view;
+    const { recording, event, state } = view;
     const side = new Uint8Array(event.cellThread.length);
     for (let cell = 0; cell < side.length; cell++) {
       side[cell] = recording.threads.side[event.cellThread[cell]] === state.side ? 1 : 0;
     }
     if (state.hidesIdle()) this.dropIdle(side);
-    this.lanes = new Lanes(event, view.groups(state.lanes), cache.cellWeight, side);
+    this.lanes = new Lanes(recording, event, view.groups(state.lanes), side);
     this.courses.clear();
     this.columns = null;
-    const cells = cellMasks(recording, event, state, false).a;
-    if (this.isBusy) this.dropIdle(cells);
+    this.cells = cellMasks(recording, event, state, false).a;
+    if (this.isBusy) this.dropIdle(this.cells);
     this.isStale = true;
-    this.classes = classSeries(recording, event, view.classes, cells, view.nodes);
     this.refreshOverlay();
     this.makeRows();
+  }
+
+  /**
+   * Counts what the overview shows in each column.
+   * @param {Columns} columns
+   */
+  count(columns) {
+    const { view, cells } = this;
+    const { event } = view;
+    const { extents } = event;
+    this.series = extents === null
+      ? classSeries(event, view.classes, cells, view.nodes, columns)
+      : activitySeries(event, extents, cells, view.nodes, this.threads(), columns);
+    const layers = extents === null ? BY_CLASS : BY_ACTIVITY;
+    this.layers = layers.filter(({ of }) => extents === null || this.series[of]?.some((one) => one > 0));
+    this.overlay = this.marked === null ? null : nodeSeries(event, cells, this.marked, columns);
+  }
+
+  /** Mask of the threads that the filters leave, if switches can say when they ran. */
+  threads() {
+    const { recording, event, state } = this.view;
+    const lane = state.lane();
+    if (event.ran === null || lane?.lane === "cpu") return null;
+    const { side, pid } = recording.threads;
+    return side.map((of, thread) => {
+      const isInLane = lane === null || keyOf(recording, lane.lane, thread, 0) === lane.key;
+      return of === state.side && isInLane && !(state.hidesIdle() && pid[thread] === 0) ? 1 : 0;
+    });
   }
 
   /** Whether the curve is that of busy CPUs, of which idle tasks are no part. */
@@ -93,7 +154,7 @@ export class Timeline {
     return meta.counts_time && (meta.axis ?? "CPUs busy") === "CPUs busy";
   }
 
-  /** @param {Uint8Array} cells */
+  /** @param {import("./filter.js").Mask} cells */
   dropIdle(cells) {
     const { recording, event } = this.view;
     for (let cell = 0; cell < cells.length; cell++) {
@@ -101,23 +162,34 @@ export class Timeline {
     }
   }
 
-  /** Counts anew what the search or the selection draws over the overview. */
+  /** Finds anew what the search or the selection draws over the overview. */
   refreshOverlay() {
-    const { recording, event, state, matched, matches } = this.view;
+    const { recording, state, matched, matches } = this.view;
     let frames = matches > 0 ? matched : null;
     if (frames === null && state.selected >= 0) {
       frames = new Uint8Array(recording.meta.names);
       frames[state.selected] = 1;
     }
-    this.overlay = null;
     this.isStale = true;
-    if (frames === null) return;
-    const nodes = stacksThrough(recording, frames);
+    this.marked = frames === null ? null : stacksThrough(recording, frames);
     const { nodes: mask } = this.view;
-    if (mask !== null) for (let i = 0; i < nodes.length; i++) nodes[i] &= mask[i];
-    const cells = cellMasks(recording, event, state, false).a;
-    if (this.isBusy) this.dropIdle(cells);
-    this.overlay = nodeSeries(recording, event, cells, nodes);
+    if (this.marked === null || mask === null) return;
+    for (let i = 0; i < this.marked.length; i++) this.marked[i] &= mask[i];
+  }
+
+  /**
+   * Shows what a thread did where its lane is clicked.
+   * @param {PointerEvent} event
+   */
+  clickLane(event) {
+    const { lanes, view } = this;
+    if (event.target !== this.laneCanvas || lanes?.groups.kind !== "thread" || view.event.extents === null) return false;
+    const bounds = this.laneCanvas.getBoundingClientRect();
+    const row = this.rows[Math.floor((event.clientY - bounds.top) / LANE)];
+    if (row === undefined) return false;
+    const { from, to } = view.window;
+    const step = from + ((event.clientX - bounds.left) / bounds.width) * (to - from);
+    return this.app.showStay(lanes.groups.keys[row.group] ?? -1, step);
   }
 
   /** Makes the names of the lanes. */
@@ -146,7 +218,9 @@ export class Timeline {
     const { view, lanes } = this;
     const width = this.plot.clientWidth;
     if (width === 0 || lanes === null) return;
-    if (this.columns === null || this.drawnWidth !== width) {
+    const { from, to } = view.window;
+    const { columns } = this;
+    if (columns === null || this.drawnWidth !== width || columns.from !== from || columns.to !== to) {
       this.columns = view.columns(width);
       this.drawnWidth = width;
       this.courses.clear();
@@ -180,17 +254,15 @@ export class Timeline {
     if (columns === null) return;
     context.fillStyle = css(palette.page);
     context.fillRect(0, 0, width, OVERVIEW + AXIS);
-    const binned = this.classes.map((series) => columns.bin(series));
-    const overlay = this.overlay === null ? null : columns.bin(this.overlay);
-    const top = this.scaleTop(binned, columns);
-    const order = [CLASSES.kernel, CLASSES.user, CLASSES.unnamed];
-    const fills = [palette.curve.kernel, palette.curve.user, palette.curve.unnamed];
+    this.count(columns);
+    const { series, overlay } = this;
+    const top = this.scaleTop(series, columns);
     for (let column = 0; column < columns.count; column++) {
       const { left, right } = this.edges(column, width);
       let y = OVERVIEW;
-      for (const [i, of] of order.entries()) {
-        const height = this.height(binned[of]?.[column] ?? 0, column, top, OVERVIEW - 2);
-        context.fillStyle = css(fills[i] ?? palette.text);
+      for (const { of, fill } of this.layers) {
+        const height = this.height(series[of]?.[column] ?? 0, column, top, OVERVIEW - 2);
+        context.fillStyle = css(palette.curve[fill]);
         context.fillRect(left, y - height, right - left, height);
         y -= height;
       }
@@ -201,27 +273,30 @@ export class Timeline {
       }
     }
     this.drawAxis(context, width);
-    const isBusy = view.event.meta.counts_time;
-    setText(byId("overview-top"), isBusy ? plain(top) : "");
-    setText(byId("overview-name"), view.event.meta.counts_time
-      ? view.event.meta.axis ?? "CPUs busy" : view.event.meta.axis ?? "events");
+    const { counts_time: countsTime, axis } = view.event.meta;
+    setText(byId("overview-top"), countsTime ? plain(top) : "");
+    setText(byId("overview-name"), axis ?? (countsTime ? "CPUs busy" : "events"));
+    byId("curves").replaceChildren(...this.layers.toReversed().map(({ name, fill }) =>
+      el(`span.curve.${fill}`, {}, name)));
   }
 
   /**
    * Returns the top of the scale: CPUs, or the weight per nanosecond of the highest column.
-   * @param {Float64Array[]} binned
+   * @param {Float64Array[]} series
    * @param {Columns} columns
    */
-  scaleTop(binned, columns) {
+  scaleTop(series, columns) {
     const { sides } = this.view.recording.meta;
     const cpus = sides[this.view.state.side]?.cpus ?? 0;
     if (this.isBusy && cpus > 0) return cpus;
     let top = 0;
     for (let column = 0; column < columns.count; column++) {
       let sum = 0;
-      for (const series of binned) sum += series[column];
+      for (const one of series) sum += one[column];
       top = Math.max(top, this.rate(sum, column));
     }
+    // Lengths of times are rounded: three threads are not 3.02.
+    if (this.view.event.extents !== null) top = Math.ceil(top * 10 - 0.5) / 10;
     return top > 0 ? top : 1;
   }
 
@@ -265,20 +340,25 @@ export class Timeline {
    */
   drawAxis(context, width) {
     const { palette, view } = this;
-    const length = view.steps * this.step;
+    const { window } = view;
+    const [begin, end] = [window.from * this.step, window.to * this.step];
+    const length = end - begin;
     const step = axisStep(length, width / 110);
-    const unit = length >= 1e9 ? 1e9 : length >= 1e6 ? 1e6 : length >= 1e3 ? 1e3 : 1;
+    const unit = end >= 1e9 ? 1e9 : end >= 1e6 ? 1e6 : end >= 1e3 ? 1e3 : 1;
+    const places = Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
     const unitName = unit === 1e9 ? "s" : unit === 1e6 ? "ms" : unit === 1e3 ? "µs" : "ns";
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
-    for (let time = 0; time < length; time += step) {
-      const x = Math.round((time / length) * width);
+    for (let mark = Math.ceil(begin / step); mark * step < end; mark++) {
+      const time = mark * step;
+      const x = Math.round(((time - begin) / length) * width);
       context.fillStyle = css(palette.muted, 0.25);
-      if (time > 0) context.fillRect(x, 0, 1, OVERVIEW);
+      if (x > 0) context.fillRect(x, 0, 1, OVERVIEW);
       context.fillStyle = css(palette.muted);
-      const text = `${plain(time / unit)} ${unitName}`;
+      const number = (time / unit).toFixed(Math.min(places, 9));
+      const text = `${time === 0 ? "0" : number} ${unitName}`;
       if (x + context.measureText(text).width + 4 < width) {
-        context.fillText(text, time === 0 ? x + 1 : x - 8, OVERVIEW + AXIS / 2 + 1);
+        context.fillText(text, Math.max(x - 8, 1), OVERVIEW + AXIS / 2 + 1);
       }
     }
     context.fillStyle = css(palette.line);
@@ -295,23 +375,33 @@ export class Timeline {
     if (lanes === null || columns === null) return;
     context.fillStyle = css(palette.page);
     context.fillRect(0, 0, width, height);
+    const layers = this.view.event.extents === null ? ONE_LAYER : this.layers;
     let top = 0;
     for (const row of this.rows) {
-      const course = this.courses.get(row.group) ?? lanes.course(row.group, columns);
-      this.courses.set(row.group, course);
-      for (let column = 0; column < course.length; column++) {
-        top = Math.max(top, this.rate(course[column], column));
+      const courses = this.courses.get(row.group) ?? lanes.courses(row.group, columns);
+      this.courses.set(row.group, courses);
+      for (let column = 0; column < columns.count; column++) {
+        let sum = 0;
+        for (const { of } of layers) sum += courses[of]?.[column] ?? 0;
+        top = Math.max(top, this.rate(sum, column));
       }
     }
+    // Lengths of times are rounded.
+    if (this.view.event.extents !== null) top = Math.max(1, Math.round(top));
     this.rows.forEach((row, i) => {
-      const course = this.courses.get(row.group);
+      const courses = this.courses.get(row.group) ?? [];
       const bottom = (i + 1) * LANE - 1;
-      context.fillStyle = css(palette.curve.user);
-      for (let column = 0; course !== undefined && column < course.length; column++) {
-        if (course[column] === 0) continue;
+      for (let column = 0; column < columns.count; column++) {
         const { left, right } = this.edges(column, width);
-        const high = Math.max(this.height(course[column], column, top || 1, LANE - 4), 1);
-        context.fillRect(left, bottom - high, right - left, high);
+        let y = bottom;
+        for (const { of, fill } of layers) {
+          const weight = courses[of]?.[column] ?? 0;
+          if (weight <= 0) continue;
+          const high = Math.max(this.height(weight, column, top || 1, LANE - 4), 1);
+          context.fillStyle = css(palette.curve[fill]);
+          context.fillRect(left, y - high, right - left, high);
+          y -= high;
+        }
       }
       context.fillStyle = css(palette.line);
       context.fillRect(0, bottom, width, 1);
@@ -327,8 +417,11 @@ export class Timeline {
   drawRange(context, width, height) {
     const time = this.view.state.time();
     if (time === null) return;
-    const from = (time.from / this.view.steps) * width;
-    const to = (time.to / this.view.steps) * width;
+    const { window } = this.view;
+    const [from, to] = [time.from, time.to].map((step) => {
+      const part = (step - window.from) / (window.to - window.from);
+      return Math.min(Math.max(part, 0), 1) * width;
+    });
     context.fillStyle = css(this.palette.page, 0.68);
     context.fillRect(0, 0, from, height);
     context.fillRect(to, 0, width - to, height);

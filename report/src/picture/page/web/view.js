@@ -5,9 +5,10 @@ import { clean, forms, SHOWN } from "./names.js";
 import { changeStep, FILL } from "./colours.js";
 import { amount, duration, percent } from "./format.js";
 import { groupedTree, groupsOf } from "./group.js";
-import { cellMasks, CellIndex, changeOf, FunctionSums, measure, nodeMask, sumFunctions, Totals, weightThrough } from "./filter.js";
+import { KIND } from "./model.js";
+import { cellMasks, CellIndex, changeOf, FunctionSums, greatest, measure, nodeMask, sumFunctions, Totals, weightThrough } from "./filter.js";
 import { Merge } from "./merge.js";
-import { cellWeights, Columns } from "./series.js";
+import { Columns } from "./series.js";
 import { classesOf, fillsOf } from "./classes.js";
 import { Finder } from "./finder.js";
 
@@ -18,13 +19,14 @@ import { Finder } from "./finder.js";
 /** @typedef {import("./group.js").GroupKind} GroupKind */
 /** @typedef {import("./group.js").Groups} Groups */
 /** @typedef {import("./state.js").State} State */
+/** @typedef {import("./filter.js").Mask} Mask */
 
 /** What is derived from an event once. */
 class EventCache {
   /** @param {EventData} event */
   constructor(event) {
     this.event = event;
-    this.cellWeight = cellWeights(event);
+    this.cellWeight = event.cellWeight;
     /** Idle weight by side. @type {Map<number, number>} */
     this.idle = new Map();
     /** @type {Map<GroupKind, Groups>} */
@@ -58,9 +60,9 @@ export class View {
     /** 1 for each frame that the search finds. @type {Uint8Array | null} */
     this.matched = null;
     this.matches = 0;
-    /** Cells and nodes shown. @type {Uint8Array} */
+    /** Cells and nodes shown. @type {Mask} */
     this.masks = new Uint8Array(0);
-    /** Masks under which `a` and `b` were measured. @type {{a: Uint8Array, b: Uint8Array | null} | null} */
+    /** Masks under which `a` and `b` were measured. @type {{a: Mask, b: Mask | null} | null} */
     this.measured = null;
     /** Filters that `nodes` follows from. */
     this.nodesKey = "";
@@ -226,8 +228,8 @@ export class View {
 
   /**
    * Measures the tree under a mask of cells, from the mask before where that is near.
-   * @param {Uint8Array | null} before
-   * @param {Uint8Array} mask
+   * @param {Mask | null} before
+   * @param {Mask} mask
    * @param {Totals} out
    */
   measure(before, mask, out) {
@@ -316,6 +318,18 @@ export class View {
     return this.event.tree.weight === null ? samples[side] : period[side] / this.event.unit;
   }
 
+  /**
+   * Returns the functions with most in themselves, with names if any has one.
+   * @param {number} most
+   */
+  hottest(most) {
+    const { kind } = this.recording;
+    const named = greatest(this.sums.self, most, (frame) =>
+      kind[frame] !== KIND.cut && kind[frame] !== KIND.unnamed);
+    return named.length > 0 ? named
+      : greatest(this.sums.self, most, (frame) => kind[frame] !== KIND.cut);
+  }
+
   /** Finds anew what the search finds. */
   search() {
     const { search, typed } = this.state;
@@ -332,9 +346,15 @@ export class View {
 
   /** Last step of the side shown, and one more. */
   get steps() {
-    const { sides, step, steps } = this.recording.meta;
-    const length = sides[this.state.side]?.duration ?? null;
-    return length === null ? steps : Math.max(1, Math.min(steps, Math.floor(length / step) + 1));
+    const { side_steps: ofSides, steps } = this.recording.meta;
+    return Math.max(1, ofSides[this.state.side] ?? steps);
+  }
+
+  /** Steps that the timeline shows. */
+  get window() {
+    const { window } = this.state;
+    if (window === null || window.from >= this.steps) return { from: 0, to: this.steps };
+    return { from: window.from, to: Math.min(window.to, this.steps) };
   }
 
   /**
@@ -342,7 +362,10 @@ export class View {
    * @returns {Columns}
    */
   columns(width) {
-    return new Columns(this.steps, width, this.event.meta.samples[this.state.side]);
+    const { from, to } = this.window;
+    const samples = (this.event.meta.samples[this.state.side] * (to - from)) / this.steps;
+    // Times that reach from one moment to another need no samples to be seen.
+    return new Columns(from, to, width, this.event.extents === null ? samples : Infinity);
   }
 
   /**
