@@ -20,7 +20,8 @@
 //!  code          │    function ─► instructions with counts, source lines, jumps
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
-//!  timeline      │    side-band records ─► threads and mappings at any time, what was lost, time off CPUs
+//!  timeline      │    side-band records ─► threads and mappings at any time, what was lost, time off CPUs,
+//!                │    who ended waits, critical paths
 //!  symbols       │    mapped file (a module) and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
 //!  pprof         │    the messages of pprof's profiles

@@ -37,7 +37,7 @@ pub(super) struct ChainArgs {
     )]
     call_graph: Option<String>,
 
-    /// With --off-cpu or --wall, show waits in the kernel's function that switches
+    /// With --off-cpu, --wall or --critical-path, show waits in the kernel's function that switches
     ///
     /// By default they are shown in the user's function that waits, and what it calls in the kernel
     /// is left out; folded lines have both
@@ -52,7 +52,7 @@ pub(super) struct ChainArgs {
     ///
     /// The target and the source address of each branch become frames. Call trees also show
     /// predictions, cycles and loop iterations
-    #[arg(long = "branch-history", conflicts_with_all = ["hierarchy", "off_cpu", "wall"])]
+    #[arg(long = "branch-history", conflicts_with_all = ["hierarchy", "off_cpu", "wall", "critical_path"])]
     pub(super) branch_details: bool,
 
     /// Regex of the callers that the sort key `parent` shows, by which rows are grouped too
@@ -105,7 +105,7 @@ impl ChainArgs {
     /// Returns an error if the words of `-g` are wrong, or the query has no use for an argument.
     pub(super) fn options(self, query: &Query) -> Result<ChainOptions, String> {
         if self.kernel_waits && !query.mode.is_of_time() {
-            return Err("--kernel-waits needs --off-cpu or --wall".into());
+            return Err("--kernel-waits needs --off-cpu, --wall or --critical-path".into());
         }
         let has_column = query.shown.contains(&TableColumn::Number(Number::Children));
         let (has_parent, by_ip) = (query.has(SortKey::Parent), query.has(SortKey::Ip));

@@ -30,6 +30,14 @@ pub(crate) struct ModeArgs {
     /// (computed from the CPU samples)
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
+
+    /// Show the critical path: the code that the run waited for (files of rec --waits)
+    ///
+    /// The event `critical-path` has the nanoseconds of the run, from its end back: while a thread
+    /// waits, the path follows the thread that woke it. --tid, --pid and --comm choose the thread at
+    /// the end, --time a part. Waiting by spinning is running
+    #[arg(long, conflicts_with_all = ["wall", "off_cpu"], conflicts_with_all = OF_EVENTS)]
+    critical_path: bool,
 }
 
 /// Options that concern the file's own events.
@@ -42,6 +50,7 @@ impl ModeArgs {
             (_, true) => Mode::Memory,
             _ if self.off_cpu => Mode::OffCpu,
             _ if self.wall => Mode::Wall,
+            _ if self.critical_path => Mode::CriticalPath,
             _ => Mode::Samples,
         }
     }

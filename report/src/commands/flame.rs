@@ -42,6 +42,10 @@ pub(crate) struct FlameArgs {
     #[arg(long)]
     wall: bool,
 
+    /// Show the critical path (rec --waits): the code that the run waited for
+    #[arg(long, conflicts_with_all = ["off_cpu", "wall"])]
+    critical_path: bool,
+
     #[command(flatten)]
     picture: PictureArgs,
 }
@@ -64,12 +68,14 @@ pub(crate) struct FlameQuery {
 }
 
 pub(crate) fn query(args: FlameArgs) -> Result<FlameQuery, String> {
-    let FlameArgs { inverted, interactive, width, min_width, off_cpu, wall, picture } = args;
+    let FlameArgs { inverted, interactive, width, min_width, .. } = args;
+    let FlameArgs { off_cpu, wall, critical_path, picture, .. } = args;
     let (output, title) = (picture.output("svg")?, picture.title.clone());
     let mut picture = picture.query(false)?;
-    picture.query.mode = match (off_cpu, wall) {
-        (true, _) => Mode::OffCpu,
-        (_, true) => Mode::Wall,
+    picture.query.mode = match (off_cpu, wall, critical_path) {
+        (true, ..) => Mode::OffCpu,
+        (_, true, _) => Mode::Wall,
+        (.., true) => Mode::CriticalPath,
         _ => Mode::Samples,
     };
     Ok(FlameQuery { picture, output, title, inverted, interactive, width, min_width })

@@ -168,7 +168,8 @@ impl HtmlQuery {
             mode.event().is_none_or(|name| picture.events.iter().any(|event| event.name == name))
         };
         let mut all = Vec::new();
-        for mode in [Mode::Samples, Mode::OffCpu, Mode::Wall].into_iter().filter(is_shown) {
+        let modes = [Mode::Samples, Mode::OffCpu, Mode::Wall, Mode::CriticalPath];
+        for mode in modes.into_iter().filter(is_shown) {
             let PictureQuery { query, base, .. } = &self.picture;
             let query = Query { mode, ..query.clone() };
             let verdicts = diff::verdicts(&query, base, &query.sources, has_chains);

@@ -41,7 +41,7 @@ pub(super) fn help(line: &Line) -> Result<Vec<OsString>, ExitCode> {
 fn keys() -> String {
     let lists = [
         ("Sort keys, for -s and -F:", Availability::Always),
-        ("Only with --off-cpu or --wall:", Availability::OfTime),
+        ("Only with --off-cpu, --wall or --critical-path:", Availability::OfTime),
         ("Only with -b:", Availability::OfBranches),
     ];
     let mut text = String::new();

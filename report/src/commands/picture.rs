@@ -93,6 +93,7 @@ pub(super) struct PictureSide {
     has_switches: bool,
     /// When threads ran, if what they did is counted, in steps that are equal in all inputs.
     ran: Option<Vec<RanThread>>,
+    has_wakes: bool,
 }
 
 /// Where a picture is written.
@@ -184,7 +185,10 @@ impl PictureQuery {
             }));
             let is_whole = query.filters.events.is_none() && query.mode == Mode::Samples;
             if has_times && is_whole && side.has_switches {
-                for mode in [Mode::OffCpu, Mode::Wall] {
+                let modes = [Mode::OffCpu, Mode::Wall, Mode::CriticalPath];
+                let has_wakes = side.has_wakes;
+                let recorded = modes.into_iter().filter(|mode| mode.is_recorded(has_wakes));
+                for mode in recorded {
                     let times = Query { mode, columns: columns_of_times(), ..query.clone() };
                     let (times, answered) = counted(&times, None)?;
                     picture.add(&times.profile, &answered, number, side.step);
@@ -231,18 +235,22 @@ fn counted(query: &Query, code: Option<&Query>) -> anyhow::Result<(PictureSide, 
             gather_two(query, code, |session| {
                 let steps = session.steps(query.steps);
                 let ran = session.off_cpu.as_ref().map(|times| times.ran(steps));
-                (facts(session), steps, have_switches(session), ran)
+                let has_switches = have_switches(session);
+                let has = [has_switches, has_switches && session.has_wakes()];
+                (facts(session), steps, has, ran)
             })
         })?;
     let lengths = made.iter().map(|(_, Steps { length, .. }, ..)| *length);
     let step = lengths.clone().max().unwrap_or(1);
     let are_equal = lengths.min() == Some(step);
-    let has_switches = made.iter().any(|(_, _, has_switches, _)| *has_switches);
+    let has_switches = made.iter().any(|(_, _, [has_switches, _], _)| *has_switches);
+    let has_wakes = made.iter().any(|(_, _, [_, has_wakes], _)| *has_wakes);
     let (facts, ran): (_, Vec<Option<Vec<RanThread>>>) =
         made.into_iter().map(|(facts, _, _, ran)| (facts, ran)).unzip();
     let ran = are_equal.then(|| ran.into_iter().flatten().flatten().collect());
     let by_instruction = second.zip(code.cloned());
-    Ok((PictureSide { profile, facts, step, by_instruction, has_switches, ran }, answered))
+    let side = PictureSide { profile, facts, step, by_instruction, has_switches, has_wakes, ran };
+    Ok((side, answered))
 }
 
 /// Writes the file, says so, and returns the warnings of all sides.

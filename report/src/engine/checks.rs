@@ -44,6 +44,12 @@ fn check_times(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<
             "{name}: no switches of threads (SWITCH records with times) were recorded; {ADVICE}"
         );
     }
+    if session.waits.as_ref().is_some_and(|waits| !waits.has_wakes) {
+        anyhow::bail!(
+            "{name}: no wakes of threads (sched:sched_waking) were recorded, so it is not known who \
+             ended waits; record with `rec --waits`"
+        );
+    }
     let has_cpu = times.roles.iter().any(|role| matches!(role, Role::Clock | Role::Cycles));
     if mode == Mode::Wall && !has_cpu {
         anyhow::bail!(

@@ -15,18 +15,20 @@ use super::{Labeller, ModuleSymbols, loaded, multiplexed, numbers};
 use crate::callchain::{ChainChecks, ChainLimit, ChainOrigin, FrameFields, FramePointers};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
+use crate::profile::critical_path::{PathOfInput, PathPiece};
 use crate::profile::modules::ModuleUses;
 use crate::profile::names::SharedNames;
 use crate::profile::{Event, Profile};
 use crate::query::{
-    ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Meta, Mode, Query, SortKey,
+    ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Meta, Mode, Query, SampleFilters, SortKey,
 };
 use crate::samples::{
-    ChainSetup, CounterTraits, SampleFilter, Session, are_hardware_calls, shows_inlined,
+    ChainSetup, CounterTraits, CriticalPath, SampleFilter, Session, TaskFinder, are_hardware_calls,
+    shows_inlined,
 };
 use crate::scan::{Dropped, Scan, Scanned, ThreadTables};
 use crate::symbols::{Functions, Module, Resolver};
-use crate::timeline::{Groups, Role, Timeline, is_switches};
+use crate::timeline::{CriticalPiece, Groups, PathShares, Role, Timeline, is_switches};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Where the names of an answer come from and are kept: all of its files share both.
@@ -90,7 +92,31 @@ pub(crate) fn histogram(
         traced: scan.traced.as_ref(),
     };
     let scanned = tally.named(&labeller);
+    profile.paths.extend(tables.path.as_ref().map(|path| summary(path, session)));
     Ok(NamedCounts { scan: &scan, scanned, labeller }.fill(profile, purpose))
+}
+
+/// Returns the critical path of a file for its profile.
+fn summary(path: &CriticalPath<'_>, session: &Session<'_>) -> PathOfInput {
+    let piece = |piece: &CriticalPiece| {
+        let thread = path.waits.thread(piece.thread);
+        PathPiece {
+            pid: thread.map_or(-1, |thread| thread.pid),
+            tid: thread.map_or(-1, |thread| thread.tid),
+            from: piece.from,
+            to: piece.to,
+            kind: piece.kind.activity(),
+        }
+    };
+    let tid = path.waits.thread(path.span.thread).map_or(-1, |thread| thread.tid);
+    let at = session.clock.moment(Some(path.span.to), u64::MAX);
+    let pid = path.waits.thread(path.span.thread).map_or(-1, |thread| thread.pid);
+    let task = TaskFinder::new(&session.timeline, None).span(pid, tid, at).0.task;
+    PathOfInput {
+        comm: session.timeline.comm(task.comm).into_owned(),
+        tid,
+        pieces: path.pieces.iter().map(piece).collect(),
+    }
 }
 
 /// Returns what `act` makes of the samples of a file, which it reads one by one; keys get names as in
@@ -124,13 +150,20 @@ pub(crate) fn with_samples<R>(
 /// Returns the query as a file can answer it: without recorded callchains there are no callers to
 /// count.
 fn answerable(query: &Query, session: &Session<'_>) -> Query {
+    let mut filters = query.filters.clone();
+    if query.mode == Mode::CriticalPath {
+        // These choose the path, not samples: all of its pieces count.
+        let SampleFilters { times, comms, pids, tids, .. } = &mut filters.samples;
+        (*times, *comms, *pids, *tids) = (None, None, None, None);
+    }
     let chains = &query.chains;
     let wanted = chains.is_shown() || chains.used_unshown();
     let has_calls = session.samples_have(SampleType::CALLCHAIN);
     let has_any = has_calls || (chains.branches && session.samples_have(SampleType::BRANCH_STACK));
     let counted = chains.counted || (wanted && has_any);
     let children = chains.children && (has_calls || chains.children_requested);
-    Query { chains: ChainOptions { counted, children, ..chains.clone() }, ..query.clone() }
+    let chains = ChainOptions { counted, children, ..chains.clone() };
+    Query { chains, filters, ..query.clone() }
 }
 
 /// Returns whether inlined functions become frames.
@@ -144,6 +177,7 @@ struct FileTables<'s> {
     formats: Formats,
     groups: Groups,
     frame_pointers: Option<FramePointers<'s>>,
+    path: Option<CriticalPath<'s>>,
     /// The timeline of queries that need no threads.
     nobody: Timeline,
 }
@@ -171,7 +205,8 @@ impl<'s> FileTables<'s> {
         let frame_pointers = follows_frame_pointers(query, asked, session)
             .then(|| FramePointers::new(&session.side_band.modules, resolver));
         let (functions, nobody) = (session.functions(resolver), Timeline::default());
-        Self { functions, formats, groups, frame_pointers, nobody }
+        let path = CriticalPath::find(session, &asked.filters.samples);
+        Self { functions, formats, groups, frame_pointers, path, nobody }
     }
 
     /// Returns the scan of the file's samples, and for each column of tracepoints whether any event
@@ -203,10 +238,17 @@ impl<'s> FileTables<'s> {
             chains: self.chains(query, asked, session, resolver, &layout, timeline),
             traced: (!found.is_empty()).then_some(traced),
             steps: session.steps(query.steps),
+            path: session.waits.as_ref().map(|_| self.path_shares()),
             layout,
             counters,
         };
         Ok((scan, found))
+    }
+
+    /// Returns what samples stand for on the critical path.
+    fn path_shares(&self) -> PathShares {
+        let path = self.path.as_ref();
+        path.map(|path| PathShares::of(path.waits, &path.pieces)).unwrap_or_default()
     }
 
     /// Returns how chains are read, and what their frames are told apart by.

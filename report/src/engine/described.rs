@@ -37,6 +37,17 @@ pub(super) fn describe(
     if let Some(times) = &session.off_cpu {
         profile.warnings.extend(time_warnings(&times.counts));
     }
+    if let Some(waits) = &session.waits {
+        let without_target = [
+            "wake of a thread whose number in the recorder's namespace is not known is left out",
+            "wakes of threads whose numbers in the recorder's namespace are not known are left out",
+        ];
+        profile.warnings.extend(Warning::counted(
+            waits.unknown_targets,
+            "unknown-targets",
+            without_target,
+        ));
+    }
 }
 
 /// Returns how the recorder could unwind callchains; `None` if it did not, or does not say.
@@ -71,7 +82,8 @@ pub(crate) fn summary(query: &Query, session: &Session<'_>) -> InputSummary {
 /// Returns options that would show more of an input.
 fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
     let mut hints = Vec::new();
-    if let Some(times) = &session.off_cpu {
+    let times = session.off_cpu.as_ref().filter(|_| session.waits.is_none());
+    if let Some(times) = times {
         let SwitchCounts { unfinished, never_ran, .. } = times.counts;
         let went_off = unfinished.saturating_sub(never_ran);
         if went_off > 0 {

@@ -46,6 +46,7 @@ impl Profile {
             self.thread_counts.push(thread);
         }
         self.inputs.append(&mut other.inputs);
+        self.paths.append(&mut other.paths);
         self.warnings.append(&mut other.warnings);
         self.hints.append(&mut other.hints);
         FilterValues::merge(&mut self.filter_values, other.filter_values);

@@ -6,6 +6,7 @@
 //!            ├─ events          names and totals
 //!            ├─ rows            event, a cell for each column ─► metrics
 //!            │    cells         numbers, or numbers of labels: functions, threads, offsets in files …
+//!            ├─ paths           critical paths of the inputs
 //!            ├─ calls           callchains of rows, of numbered frames
 //!            ├─ names           what the numbers of labels, frames, functions and modules stand for
 //!            ├─ module_uses     samples of each module, with and without functions
@@ -14,6 +15,7 @@
 //! ```
 
 pub(crate) mod counts;
+pub(crate) mod critical_path;
 mod merge;
 pub(crate) mod modules;
 pub(crate) mod names;
@@ -24,6 +26,7 @@ pub(crate) mod user_stacks;
 use std::collections::BTreeMap;
 
 use self::counts::{EventCount, ThreadCounts};
+use self::critical_path::PathOfInput;
 use crate::callchain::ChainEnds;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, distinct};
@@ -105,6 +108,8 @@ pub struct Profile {
     /// Values of the counters of threads that exited, in the order of threads; of several files one
     /// after the other.
     pub(crate) thread_counts: Vec<ThreadCounts>,
+    /// Critical path of each input, if it is counted.
+    pub(crate) paths: Vec<PathOfInput>,
     /// Callchains, if rows show them or the output needs them.
     pub calls: CallTrees,
     /// User stacks, if callchains were counted.

@@ -38,7 +38,7 @@ pub enum KeyError {
     Ambiguous(String, String),
     #[error("sort key `{0}` is only for branches: it needs -b (--branch-stack)")]
     OfBranch(String),
-    #[error("sort key `{0}` is only for times: it needs --off-cpu or --wall")]
+    #[error("sort key `{0}` is only for times: it needs --off-cpu, --wall or --critical-path")]
     OfTime(String),
 }
 

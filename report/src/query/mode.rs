@@ -65,6 +65,8 @@ pub enum Mode {
     OffCpu,
     /// The same, and CPU samples with their nanoseconds as periods (`--wall`).
     Wall,
+    /// Nanoseconds of the critical path (`--critical-path`).
+    CriticalPath,
 }
 
 impl Mode {
@@ -73,7 +75,12 @@ impl Mode {
     }
 
     pub const fn is_of_time(self) -> bool {
-        matches!(self, Self::OffCpu | Self::Wall)
+        matches!(self, Self::OffCpu | Self::Wall | Self::CriticalPath)
+    }
+
+    /// Returns whether a recording with switches of threads has what the mode needs.
+    pub(crate) const fn is_recorded(self, has_wakes: bool) -> bool {
+        has_wakes || !matches!(self, Self::CriticalPath)
     }
 
     /// Returns the name of the only event, if the counted items are not those of the file's events.
@@ -81,6 +88,7 @@ impl Mode {
         match self {
             Self::OffCpu => Some("off-cpu"),
             Self::Wall => Some("wall"),
+            Self::CriticalPath => Some("critical-path"),
             _ => None,
         }
     }
@@ -93,7 +101,7 @@ impl Mode {
     /// Returns the default sort keys: perf's, as far as they are supported.
     pub const fn default_keys(self) -> &'static str {
         match self {
-            Self::Samples | Self::OffCpu | Self::Wall => "comm,dso,symbol",
+            Self::Samples | Self::OffCpu | Self::Wall | Self::CriticalPath => "comm,dso,symbol",
             Self::Memory => {
                 "local_weight,mem,symbol,dso,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc"
             }

@@ -14,15 +14,18 @@
 
 mod chains;
 mod counters;
+mod critical_path;
 mod damage;
 mod filter;
 mod order;
 mod pass;
 mod session;
 mod tasks;
+mod wakes;
 
 pub(crate) use chains::{ChainReader, ChainSetup, are_hardware_calls, shows_inlined};
 pub(crate) use counters::CounterTraits;
+pub(crate) use critical_path::CriticalPath;
 pub(crate) use filter::SampleFilter;
 pub(crate) use order::{RecordPosition, positions, record_at};
 pub(crate) use pass::{PieceWorker, by_piece, for_each_sample};

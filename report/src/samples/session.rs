@@ -13,6 +13,7 @@ use recrep_format::read::{File, Frames};
 use recrep_format::record::RawRecord;
 
 use super::pass::{PieceWorker, by_piece, for_each_sample};
+use super::wakes::RecordedWakes;
 use crate::callchain::StackUnwinder;
 use crate::input::Input;
 use crate::input::split::{Piece, Split};
@@ -21,7 +22,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::{Mode, Steps, TimeSteps};
 use crate::symbols::{Functions, Resolver};
 use crate::terminal::progress;
-use crate::timeline::{Clock, OffCpu, SideBand, Timeline};
+use crate::timeline::{Clock, OffCpu, SideBand, Timeline, Waits};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct Session<'f> {
     pub events: Vec<String>,
     /// Times of threads off and on their CPUs, if they are counted.
     pub off_cpu: Option<OffCpu>,
+    /// Waits of threads and who ended them, if the critical path is counted.
+    pub waits: Option<Waits>,
     pub(super) streams: &'f Streams<'f>,
     /// Times of the first and the last sample, once they were asked for: that may read all samples.
     sampled_between: OnceLock<(u64, u64)>,
@@ -62,8 +65,19 @@ impl<'f> Session<'f> {
         let records = with_earlier(file, &split.side_band);
         let mut side_band = SideBand::read(file, &records, &clock, input.written());
         let recorder = recorder(file);
-        let off_cpu =
-            mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces, &recorder));
+        let wakes = RecordedWakes::read(file, mode);
+        let (off_cpu, waits) = match &wakes {
+            Some(wakes) => {
+                let fields = wakes.fields();
+                let (off_cpu, facts, in_interrupts) =
+                    OffCpu::read_lives(&file.attrs, &split.pieces, &recorder, &fields);
+                (Some(off_cpu), Some((Waits::of(facts), in_interrupts)))
+            }
+            None if mode.is_of_time() => {
+                (Some(OffCpu::read(&file.attrs, &split.pieces, &recorder)), None)
+            }
+            None => (None, None),
+        };
         if off_cpu.is_some() {
             side_band.add_stand_ins();
         }
@@ -79,7 +93,7 @@ impl<'f> Session<'f> {
         let events = entries.map(|entry| entry.event_name().into_owned()).collect();
         drop(records);
         let sampled_between = OnceLock::new();
-        Self {
+        let mut session = Self {
             input,
             file,
             split,
@@ -88,9 +102,18 @@ impl<'f> Session<'f> {
             timeline,
             events,
             off_cpu,
+            waits: None,
             streams,
             sampled_between,
+        };
+        if let (Some(wakes), Some((mut waits, in_interrupts))) = (&wakes, waits) {
+            if let Some(resolver) = resolver.filter(|_| !in_interrupts.is_empty()) {
+                let (timeline, functions) = (&session.timeline, session.functions(resolver));
+                wakes.tell_own_interrupts(timeline, &functions, &mut waits, &in_interrupts);
+            }
+            session.waits = Some(waits);
         }
+        session
     }
 
     /// Returns the records of what was mapped before the recording, where they are in a section of
@@ -134,6 +157,11 @@ impl<'f> Session<'f> {
         progress::expect(pieces.iter().map(|piece| piece.size as u64).sum());
         let workers = by_piece(pieces, |_| SampledTimes { file: self.file, range: None });
         workers.iter().filter_map(|worker| worker.range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Returns whether wakes of threads were recorded.
+    pub(crate) fn has_wakes(&self) -> bool {
+        self.events.iter().any(|name| name.split(':').take(2).eq(["sched", "sched_waking"]))
     }
 
     /// Returns whether the samples of any event have one of these fields.

@@ -9,7 +9,7 @@ use super::common::EventTraits;
 use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, Key, Mode, NO_KEY};
-use crate::timeline::{Activity, OffCpu, Role, SampleContext, StandIn, Unsampled};
+use crate::timeline::{Activity, OffCpu, PathShares, Role, SampleContext, StandIn, Unsampled};
 
 /// Index of the only event that times are counted for.
 const EVENT: u16 = 0;
@@ -27,6 +27,9 @@ impl Worker<'_> {
         let point = Point::of(sample);
         let (tid, time) = (point.tid, point.time.unwrap_or(0));
         let role = off_cpu.role(index);
+        if let Some(path) = &self.scan.path {
+            return self.path_times(path, role, event, sample);
+        }
         match role {
             Role::None => {}
             Role::Switch => {
@@ -46,7 +49,40 @@ impl Worker<'_> {
                     self.time(&point, event, sample, length, Activity::Running);
                 }
                 for one in unsampled {
-                    self.unsampled(one, point, Some((event, sample)));
+                    self.unsampled(one, [point.pid, point.tid], Some((point, event, sample)));
+                }
+            }
+        }
+    }
+
+    /// Counts what a sample stands for on the critical path.
+    fn path_times(
+        &mut self,
+        path: &PathShares,
+        role: Role,
+        event: EventTraits,
+        sample: &Sample<'_, '_>,
+    ) {
+        let point = Point::of(sample);
+        let (tid, time) = (point.tid, point.time.unwrap_or(0));
+        match role {
+            Role::Switch => {
+                let Some(share) = path.switch(tid, time) else { return };
+                let point = self.waiting_point(point, sample);
+                let both = [(share.stopped, share.activity), (share.runnable, Activity::Runnable)];
+                for (length, activity) in both.into_iter().filter(|(length, _)| *length > 0) {
+                    self.time(&point, event, sample, length, activity);
+                }
+            }
+            Role::Clock | Role::Cycles => {
+                if let Some(length) = path.run(tid, time, point.offset) {
+                    self.time(&point, event, sample, length, Activity::Running);
+                }
+            }
+            Role::None => {
+                for share in path.at_wake(point.offset) {
+                    let nearest = Some((point, event, sample));
+                    self.unsampled(&share.time, [share.pid, share.tid], nearest);
                 }
             }
         }
@@ -69,27 +105,25 @@ impl Worker<'_> {
     /// Returns whether time of this activity counts.
     fn counts_activity(&self, activity: Activity) -> bool {
         match activity {
-            Activity::Running => self.scan.query.mode == Mode::Wall,
+            Activity::Running => self.scan.query.mode != Mode::OffCpu,
             Activity::Idle => self.scan.query.shows_idle(),
-            Activity::Waiting | Activity::Preempted => true,
+            Activity::Waiting | Activity::Preempted | Activity::Runnable | Activity::Unknown => {
+                true
+            }
         }
     }
 
     /// Counts the times that have no sample of their own and no CPU sample of their thread before.
     pub(super) fn times_before_samples(&mut self) {
-        let Some(off_cpu) = self.scan.session.off_cpu.as_ref() else { return };
-        for (pid, tid, all) in off_cpu.before_samples() {
-            for unsampled in all {
-                let point = Point {
-                    mode: CpuMode::Kernel,
-                    ip: 0,
-                    cpu: None,
-                    time: Some(unsampled.at),
-                    offset: 0,
-                    pid,
-                    tid,
-                };
-                self.unsampled(unsampled, point, None);
+        if let Some(path) = &self.scan.path {
+            for share in &path.rest {
+                self.unsampled(&share.time, [share.pid, share.tid], None);
+            }
+        } else if let Some(off_cpu) = self.scan.session.off_cpu.as_ref() {
+            for (pid, tid, all) in off_cpu.before_samples() {
+                for unsampled in all {
+                    self.unsampled(unsampled, [pid, tid], None);
+                }
             }
         }
     }
@@ -141,12 +175,12 @@ impl Worker<'_> {
         }
     }
 
-    /// Counts time without a sample of its own, at the nearest one if there is one.
+    /// Counts time of a thread without a sample of its own, at the nearest one if there is one.
     fn unsampled(
         &mut self,
         unsampled: &Unsampled,
-        nearest: Point,
-        sample: Option<(EventTraits, &Sample<'_, '_>)>,
+        [pid, tid]: [i32; 2],
+        nearest: Option<(Point, EventTraits, &Sample<'_, '_>)>,
     ) {
         let Unsampled { at: start, length, cpu, activity } = *unsampled;
         let cpu = (cpu != u32::MAX).then_some(cpu);
@@ -155,23 +189,27 @@ impl Worker<'_> {
         }
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
-        let frame = if sample.is_some() { StandIn::NEAREST_SAMPLE } else { StandIn::NO_SAMPLE };
-        let point =
-            Point { mode: CpuMode::Kernel, ip: frame.address, cpu, time: Some(start), ..nearest };
+        let frame = match (activity, nearest) {
+            (Activity::Unknown, _) => StandIn::UNKNOWN,
+            (_, Some(_)) => StandIn::NEAREST_SAMPLE,
+            (_, None) => StandIn::NO_SAMPLE,
+        };
+        let (ip, time, offset) =
+            (frame.address, Some(start), nearest.map_or(0, |(point, ..)| point.offset));
+        let point = Point { mode: CpuMode::Kernel, ip, cpu, time, offset, pid, tid };
         let mut key = NO_KEY;
         let Some(context) = self.key_at(EVENT, &point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {
-            match sample {
-                Some((event, sample)) => {
+            *Field::Chain.of_mut(&mut key) = match nearest {
+                Some((nearest, event, sample)) => {
                     // The addresses are those of its own moment.
                     let at = self.clock.moment(nearest.time, nearest.offset);
                     let (task, _) = self.task(nearest.pid, nearest.tid, at);
                     let own = SampleContext { space: task.space, moment: at };
-                    *Field::Chain.of_mut(&mut key) =
-                        self.chains.of(sample, event.origin, own, Some(frame));
+                    self.chains.of(sample, event.origin, own, Some(frame))
                 }
-                None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, context.moment),
-            }
+                None => self.chains.alone(frame, context.moment),
+            };
         }
         self.activity(&mut key, start, length, activity);
         self.add(&key, count);

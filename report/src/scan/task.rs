@@ -6,7 +6,7 @@ use crate::callchain::ChainEnds;
 use crate::count::Layout;
 use crate::query::{Field, Query, Steps};
 use crate::samples::{ChainSetup, CounterTraits, SampleFilter, Session};
-use crate::timeline::{Clock, Groups, Timeline};
+use crate::timeline::{Clock, Groups, PathShares, Timeline};
 use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.
@@ -24,6 +24,8 @@ pub(crate) struct Scan<'f> {
     pub traced: Option<Traced<'f>>,
     /// Steps in which times are counted.
     pub steps: Steps,
+    /// What samples stand for on the critical path, if that is counted.
+    pub path: Option<PathShares>,
 }
 
 /// What the threads of samples are looked up in.

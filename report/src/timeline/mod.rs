@@ -27,6 +27,7 @@ mod moved_text;
 mod off_cpu;
 mod sideband;
 mod space;
+mod waits;
 
 pub(crate) use build::Change;
 pub(crate) use cgroups::Groups;
@@ -34,10 +35,11 @@ pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
 pub(crate) use off_cpu::{
-    Activity, IdleThreads, OffCpu, RanSpan, RanThread, Role, StandIn, SwitchCounts, Unsampled,
-    is_switches,
+    Activity, IdleThreads, InterruptWakes, OffCpu, RanSpan, RanThread, Role, StandIn, SwitchCounts,
+    Unsampled, WakeFields, is_switches,
 };
 pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{
     Mapping, Memory, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts,
 };
+pub(crate) use waits::{CriticalPiece, PathShares, PathSpan, WaitingThread, Waits};

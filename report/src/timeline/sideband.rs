@@ -248,7 +248,9 @@ impl SideBand {
     pub(crate) fn add_stand_ins(&mut self) {
         // A kernel whose addresses are hidden is mapped everywhere, from the beginning on.
         let at = Moment::untimed(0, u64::MAX);
-        for StandIn { address, name } in [StandIn::NEAREST_SAMPLE, StandIn::NO_SAMPLE] {
+        for StandIn { address, name } in
+            [StandIn::NEAREST_SAMPLE, StandIn::NO_SAMPLE, StandIn::UNKNOWN]
+        {
             let code = self.kernel_code(name.as_bytes(), address..address + 1);
             self.changes.extend(code.map(|change| (at, change)));
         }

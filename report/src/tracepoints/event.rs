@@ -41,6 +41,17 @@ impl Tracepoint {
         RawFields { bytes, endian: self.endian }.number(field.offset, field.size)
     }
 
+    /// Returns the offset and size in bytes of a field that is a number.
+    pub(crate) fn place(&self, name: &str) -> Option<(usize, usize)> {
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        Some((field.offset, field.size))
+    }
+
+    /// Returns the byte order of the fields.
+    pub(crate) const fn endian(&self) -> Endian {
+        self.endian
+    }
+
     /// Returns the value of a field that is a text, in the sample that has these raw bytes.
     pub(crate) fn field_text<'e>(&self, name: &str, bytes: &'e [u8]) -> Option<&'e [u8]> {
         let field = self.fields.iter().find(|field| field.name == name && field.is_string())?;

@@ -24,6 +24,7 @@ mod traced;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use eval::KernelTexts;
 pub(crate) use event::Tracepoint;
 pub(crate) use formats::{Formats, RecordedKernel};
 pub(crate) use printf::hex;

@@ -93,7 +93,7 @@ impl CpuSchedule<'_> {
                 (before, 0, switch.tid)
             }
             Activity::Preempted => (switch.tid, 0, switch.other.unwrap_or(IDLE)),
-            Activity::Waiting | Activity::Idle => {
+            Activity::Waiting | Activity::Idle | Activity::Runnable | Activity::Unknown => {
                 (switch.tid, SLEEPS, switch.other.unwrap_or(IDLE))
             }
         };

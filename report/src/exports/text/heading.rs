@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use recrep_console::units;
 
 use crate::count::metrics::share;
+use crate::profile::critical_path::PathOfInput;
 use crate::profile::recording::When;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Number, Query};
@@ -34,6 +35,9 @@ pub(super) fn print(profile: &Profile, screen: Screen, out: &mut dyn Write) -> i
             })?;
         }
         inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
+    }
+    for path in &profile.paths {
+        writeln!(out, "# {}", critical_path(path))?;
     }
     let lost_events = sum(profile, |input| input.lost_events);
     let filtered_samples = sum(profile, |input| input.filtered_samples);
@@ -86,6 +90,26 @@ pub(super) fn event(table: &EventTable<'_>, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "# Filtered samples: {}", table.filtered_samples)?;
     }
     writeln!(out, "#")
+}
+
+/// Describes a critical path: its length, what its threads did, and how often it changes them.
+fn critical_path(path: &PathOfInput) -> String {
+    let length = path.length();
+    let kinds = path
+        .by_kind()
+        .into_iter()
+        .map(|(kind, time)| format!("{:.1} % {}", share(time, length), kind.name()));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (threads, changes) = (path.threads(), path.changes());
+    format!(
+        "Critical path of {} (tid {}), {}: {kinds}; {threads} thread{}, {changes} change{} of thread",
+        escape(&path.comm),
+        path.tid,
+        units::time(length),
+        plural(threads),
+        plural(changes),
+    )
 }
 
 /// Formats a sum of periods.

@@ -211,7 +211,7 @@ impl<'p> MetaEvent<'p> {
 
 /// Returns whether an event counts time off CPUs.
 fn is_of_waits(event: &str) -> bool {
-    ["off-cpu", "wall"].contains(&event)
+    ["off-cpu", "wall", "critical-path"].contains(&event)
 }
 
 impl<'p> PageMeta<'p> {

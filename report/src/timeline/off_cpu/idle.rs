@@ -49,6 +49,11 @@ impl KnownTasks {
         self.has_idle_tasks = true;
     }
 
+    /// Returns whether a process is of the recorder.
+    pub(super) fn is_recorder(&self, pid: u32) -> bool {
+        self.recorders.contains(&pid)
+    }
+
     /// Returns whether all that ran was recorded: then the kernel's threads are among it.
     fn is_of_all_cpus(&self) -> bool {
         self.has_idle_tasks || self.kernel.contains(&KTHREADD)

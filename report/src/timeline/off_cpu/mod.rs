@@ -14,11 +14,22 @@
 //! it is frozen, and each sample looks up its own time by thread and moment.
 
 mod idle;
+mod life;
+mod mark;
 mod ran;
 mod read;
+mod wakes;
 mod walk;
 
+pub(crate) use life::{NONE, Stretch, StretchKind, ThreadStretches};
 pub(crate) use ran::{RanSpan, RanThread};
+pub(crate) use read::{RecordedProgram, ThreadFacts};
+pub(crate) use wakes::{InterruptWakes, Wake, WakeFields, Waker};
+
+#[cfg(test)]
+pub(crate) use mark::{Mark, ThreadRecord};
+#[cfg(test)]
+pub(crate) use walk::{ThreadWalk, WantedTimes};
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,6 +48,10 @@ pub(crate) enum Activity {
     Preempted,
     /// It waited, and nothing was to be done: see [`IdleThreads`].
     Idle,
+    /// It could run, and had no CPU yet.
+    Runnable,
+    /// Records are lost, or it was not recorded then.
+    Unknown,
 }
 
 impl Activity {
@@ -56,7 +71,9 @@ impl Activity {
             0 => Self::Running,
             1 => Self::Waiting,
             2 => Self::Preempted,
-            _ => Self::Idle,
+            3 => Self::Idle,
+            4 => Self::Runnable,
+            _ => Self::Unknown,
         }
     }
 
@@ -67,6 +84,8 @@ impl Activity {
             Self::Waiting => "waiting",
             Self::Preempted => "preempted",
             Self::Idle => "waiting (idle)",
+            Self::Runnable => "runnable",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -85,20 +104,22 @@ impl StandIn {
     pub(crate) const NEAREST_SAMPLE: Self = Self { address: 1 << 63, name: "[nearest sample]" };
     /// The thread has no CPU sample before, so there are no callers.
     pub(crate) const NO_SAMPLE: Self = Self { address: (1 << 63) + 1, name: "[no sample]" };
+    /// It is not known what the thread did.
+    pub(crate) const UNKNOWN: Self = Self { address: (1 << 63) + 2, name: "[unknown]" };
 }
 
 /// Time off the CPU that has a sample of its own. There may be millions of them, so they are small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stretch {
+struct SampledTime {
     /// Time of the sample.
     at: u64,
-    /// Length in nanoseconds, times four, plus the [`Activity`].
+    /// Length in nanoseconds, times four, plus the [`Activity`], which is not one of the path alone.
     word: u64,
 }
 
-const _: () = assert!(size_of::<Stretch>() == 16);
+const _: () = assert!(size_of::<SampledTime>() == 16);
 
-impl Stretch {
+impl SampledTime {
     fn new(at: u64, length: u64, activity: Activity) -> Self {
         Self { at, word: length << 2 | activity.pack() }
     }
@@ -117,9 +138,9 @@ pub(crate) struct Unsampled {
 
 /// A CPU sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    time: u64,
-    offset: u64,
+pub(crate) struct Run {
+    pub(crate) time: u64,
+    pub(crate) offset: u64,
     /// Nanoseconds that the thread ran since its sample before; of the last one also those after
     /// it.
     share: u64,
@@ -127,22 +148,24 @@ struct Run {
 
 /// Times of a thread, each list in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OffCpuThread {
-    pid: i32,
-    sampled: Vec<Stretch>,
+pub(crate) struct OffCpuThread {
+    pub(crate) pid: i32,
+    sampled: Vec<SampledTime>,
     unsampled: Vec<Unsampled>,
-    runs: Vec<Run>,
+    pub(crate) runs: Vec<Run>,
     /// From the first record of each thread that had this number to the last one.
     alive: Vec<[u64; 2]>,
+    /// Lives of the threads with this number, if they are collected.
+    pub(crate) lives: Vec<ThreadStretches>,
 }
 
 impl OffCpuThread {
     /// Gives all times off the CPU another activity, and returns their sum.
     fn set_activity(&mut self, activity: Activity) -> u64 {
         let mut sum = 0_u64;
-        for Stretch { at, word } in &mut self.sampled {
+        for SampledTime { at, word } in &mut self.sampled {
             sum = sum.saturating_add(*word >> 2);
-            *word = Stretch::new(*at, *word >> 2, activity).word;
+            *word = SampledTime::new(*at, *word >> 2, activity).word;
         }
         for one in self.unsampled.iter_mut().filter(|one| one.activity != Activity::Running) {
             sum = sum.saturating_add(one.length);
@@ -243,7 +266,7 @@ impl OffCpu {
     pub(crate) fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
         let sampled = &self.threads.get(&tid)?.sampled;
         let index = sampled.binary_search_by_key(&time, |stretch| stretch.at).ok()?;
-        let Stretch { word, .. } = *sampled.get(index)?;
+        let SampledTime { word, .. } = *sampled.get(index)?;
         Some((word >> 2, Activity::unpack(word & 3)))
     }
 

@@ -90,11 +90,11 @@ fn counted(running: &[[u64; 2]], steps: Steps) -> Vec<RanSpan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::off_cpu::{Stretch, Unsampled};
+    use crate::timeline::off_cpu::{SampledTime, Unsampled};
 
     #[test]
     fn threads_run_where_they_do_not_wait() {
-        let wait = |at, length| Stretch::new(at, length, Activity::Waiting);
+        let wait = |at, length| SampledTime::new(at, length, Activity::Waiting);
         let unsampled = |at, length, activity| Unsampled { at, length, cpu: 0, activity };
         let thread = OffCpuThread {
             sampled: vec![wait(100, 50), wait(160, 4)],

@@ -8,7 +8,9 @@ use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
 use super::idle::KnownTasks;
-use super::walk::{Mark, ThreadRecord, ThreadWalk};
+use super::mark::{Mark, ThreadRecord};
+use super::wakes::{InterruptWakes, Wake, WakeFields, WakeReader};
+use super::walk::{ThreadWalk, WantedTimes};
 use super::{Activity, OffCpu, OffCpuThread, Role, SwitchCounts, roles};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -25,56 +27,144 @@ const GONE: u32 = u32::MAX;
 struct ThreadSwitches {
     /// Process and records, by thread.
     threads: FxHashMap<u32, (u32, Vec<ThreadRecord>)>,
-    /// Time of the last record.
-    end: u64,
+    /// Times of the first and the last record.
+    between: Option<(u64, u64)>,
     switches: u64,
     tasks: KnownTasks,
+    wakes: WakeReader,
+    /// Execs: time, process and thread.
+    execs: Vec<(u64, u32, u32)>,
+}
+
+/// The program that a recorder ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedProgram {
+    /// Time of its exec.
+    pub(crate) time: u64,
+    /// Number of its first thread.
+    pub(crate) tid: i32,
+}
+
+/// What is known of a file's threads.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadFacts {
+    pub(crate) threads: Vec<(i32, OffCpuThread)>,
+    /// Wakes, by the number of the thread that is woken.
+    pub(crate) wakes: FxHashMap<u32, Vec<Wake>>,
+    /// Times of the first and the last record.
+    pub(crate) between: (u64, u64),
+    pub(crate) program: Option<RecordedProgram>,
+    pub(crate) unknown_targets: u64,
+    /// `true` if wakes by exiting threads are not recorded, so that they are inferred.
+    pub(crate) lacks_exits: bool,
+}
+
+/// What records of threads are read for.
+#[derive(Clone, Copy)]
+struct ThreadReading<'r> {
+    attrs: &'r AttrTable,
+    roles: &'r [Role],
+    /// Name of the recording program.
+    recorder: &'r [u8],
+    /// Fields of the events that tell of wakes, if wakes are read.
+    wakes: Option<&'r [Option<WakeFields>]>,
 }
 
 impl OffCpu {
     /// Reads the context switches of a file that was recorded by a program of this name.
     pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>], recorder: &[u8]) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
-        let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
-            ThreadSwitches::of(attrs, &times, recorder, piece.records(buffer))
-        });
-        let mut all = ThreadSwitches::default();
-        for part in parts.collect::<Vec<_>>() {
-            all.append(part);
-        }
-        let ThreadSwitches { threads, end, switches, tasks } = all;
+        let reading = ThreadReading { attrs, roles: &times.roles, recorder, wakes: None };
+        let mut all = ThreadSwitches::read(reading, pieces);
         // Then running time is what threads ran between samples.
-        let shares = times.roles.contains(&Role::Cycles);
-        let walked = threads.into_par_iter().map(|(tid, (pid, mut entries))| {
-            // Equal times stay in file order.
-            entries.sort_by_key(|entry| entry.time);
-            (tid, ThreadWalk::of(pid.cast_signed(), &entries, end, shares))
-        });
-        let walked: Vec<(u32, (OffCpuThread, SwitchCounts))> = walked.collect();
-        times.counts.records = switches;
+        let wanted = match times.roles.contains(&Role::Cycles) {
+            true => WantedTimes::All,
+            false => WantedTimes::Sampled,
+        };
+        let walked = all.walk(wanted);
+        times.counts.records = all.switches;
         for (tid, (mut thread, counts)) in walked {
             times.counts.add(counts);
-            tasks.tell_apart(tid, &mut thread, counts, &mut times.idle);
+            all.tasks.tell_apart(tid, &mut thread, counts, &mut times.idle);
             times.threads.insert(tid.cast_signed(), thread);
         }
         times
     }
+
+    /// Reads the lives of the threads of a file, and their wakes, which events with these fields
+    /// tell of. Of the times there are roles and counts only.
+    pub(crate) fn read_lives(
+        attrs: &AttrTable,
+        pieces: &[Piece<'_>],
+        recorder: &[u8],
+        fields: &[Option<WakeFields>],
+    ) -> (Self, ThreadFacts, InterruptWakes) {
+        let mut times = Self { roles: roles(attrs), ..Self::default() };
+        let reading = ThreadReading { attrs, roles: &times.roles, recorder, wakes: Some(fields) };
+        let mut all = ThreadSwitches::read(reading, pieces);
+        let walked = all.walk(WantedTimes::Lives);
+        times.counts.records = all.switches;
+        let mut threads = Vec::with_capacity(walked.len());
+        for (tid, (thread, counts)) in walked {
+            times.counts.add(counts);
+            threads.push((tid.cast_signed(), thread));
+        }
+        let unknown_targets = all.wakes.translate_targets();
+        let is_of_cpus = fields.iter().flatten().any(|fields| fields.is_of_cpu);
+        let facts = ThreadFacts {
+            threads,
+            wakes: std::mem::take(&mut all.wakes.wakes),
+            between: all.between.unwrap_or_default(),
+            program: all.program(),
+            unknown_targets,
+            lacks_exits: !is_of_cpus,
+        };
+        (times, facts, all.wakes.in_interrupts())
+    }
 }
 
 impl ThreadSwitches {
-    fn of<'r>(
-        attrs: &AttrTable,
-        times: &OffCpu,
-        recorder: &[u8],
-        records: impl Iterator<Item = RawRecord<'r>>,
-    ) -> Self {
+    /// Reads all pieces of a file.
+    fn read(reading: ThreadReading<'_>, pieces: &[Piece<'_>]) -> Self {
+        let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
+            Self::of(reading, piece.records(buffer))
+        });
+        let mut all = Self::default();
+        for part in parts.collect::<Vec<_>>() {
+            all.append(part);
+        }
+        all
+    }
+
+    /// Walks through the records of each thread.
+    fn walk(&mut self, wanted: WantedTimes) -> Vec<(u32, (OffCpuThread, SwitchCounts))> {
+        let end = self.between.map_or(0, |(_, end)| end);
+        let threads = std::mem::take(&mut self.threads).into_par_iter();
+        let walked = threads.map(|(tid, (pid, mut entries))| {
+            // Equal times stay in file order.
+            entries.sort_by_key(|entry| entry.time());
+            (tid, ThreadWalk::of(pid.cast_signed(), &entries, end, wanted))
+        });
+        walked.collect()
+    }
+
+    /// Returns the program that the recorder ran: the first one that a process of its own executes,
+    /// else the first one of all.
+    fn program(&self) -> Option<RecordedProgram> {
+        let own = self.execs.iter().filter(|(_, pid, _)| self.tasks.is_recorder(*pid)).min();
+        let (time, _, tid) = own.or_else(|| self.execs.iter().min())?;
+        Some(RecordedProgram { time: *time, tid: tid.cast_signed() })
+    }
+
+    fn of<'r>(reading: ThreadReading<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
+        let ThreadReading { attrs, recorder, .. } = reading;
         let mut collected = Self::default();
         for raw in records {
             collected.tasks.record(attrs, &raw, recorder);
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
-            collected.end = collected.end.max(time);
+            collected.extend_to(time, time);
             match raw.header.kind {
-                RecordType::SAMPLE => collected.sample(attrs, times, raw, time),
+                RecordType::SAMPLE => collected.sample(reading, raw, time),
                 RecordType::SWITCH
                 | RecordType::SWITCH_CPU_WIDE
                 | RecordType::FORK
@@ -86,24 +176,34 @@ impl ThreadSwitches {
         collected
     }
 
-    fn sample(&mut self, attrs: &AttrTable, times: &OffCpu, raw: RawRecord<'_>, time: u64) {
-        let Some((index, sample)) = attrs.sample(raw) else { return };
-        let mark = match times.role(index) {
-            Role::None => return,
+    fn extend_to(&mut self, first: u64, last: u64) {
+        let (from, to) = self.between.unwrap_or((first, last));
+        self.between = Some((from.min(first), to.max(last)));
+    }
+
+    fn sample(&mut self, reading: ThreadReading<'_>, raw: RawRecord<'_>, time: u64) {
+        let Some((index, sample)) = reading.attrs.sample(raw) else { return };
+        let mark = match reading.roles.get(index.0).copied().unwrap_or_default() {
+            Role::None => {
+                let fields = reading.wakes.and_then(|events| events.get(index.0)?.as_ref());
+                if let Some(fields) = fields {
+                    self.wakes.sample(fields, &sample, time);
+                }
+                return;
+            }
             Role::Switch if sample.waits_at_start() => Mark::SampleAtStart,
             Role::Switch => Mark::Switch,
             Role::Clock | Role::Cycles => Mark::Cpu,
         };
         let (Some(pid), Some(tid)) = (sample.pid(), sample.tid()) else { return };
-        let cpu = sample.cpu().unwrap_or(u32::MAX);
-        self.push([pid, tid], ThreadRecord { time, offset: raw.offset, cpu, mark });
+        self.push([pid, tid], ThreadRecord::new(time, raw.offset, sample.cpu(), mark));
     }
 
     fn record(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, time: u64) {
         let Ok(record) = attrs.decode(raw) else { return };
         let Some(task) = record.trailer.tid else { return };
-        let cpu = record.trailer.cpu.map_or(u32::MAX, |[cpu, _]| cpu);
-        let entry = |mark| ThreadRecord { time, offset: raw.offset, cpu, mark };
+        let cpu = record.trailer.cpu.map(|[cpu, _]| cpu);
+        let entry = |mark| ThreadRecord::new(time, raw.offset, cpu, mark);
         match record.body {
             Body::Switch | Body::SwitchCpuWide(_) => {
                 self.switches += 1;
@@ -116,12 +216,21 @@ impl ThreadSwitches {
                 self.push(task, entry(mark));
             }
             Body::Fork(child) => {
+                let [_, parent] = task;
                 self.push(task, entry(Mark::Alive));
-                self.push([child.pid, child.tid], entry(Mark::Begin));
+                let begin = ThreadRecord::new(time, parent.into(), cpu, Mark::Begin);
+                self.push([child.pid, child.tid], begin);
+                self.wakes.forks.push((time, parent, child.tid));
             }
             Body::Exit(_) => self.push(task, entry(Mark::Exit)),
             // The name may be another thread's; the trailer's thread wrote it.
-            Body::Comm(_) => self.push(task, entry(Mark::Alive)),
+            Body::Comm(_) => {
+                if record.misc & misc::COMM_EXEC != 0 {
+                    let [pid, tid] = task;
+                    self.execs.push((time, pid, tid));
+                }
+                self.push(task, entry(Mark::Alive));
+            }
             _ => {}
         }
     }
@@ -139,7 +248,11 @@ impl ThreadSwitches {
 
     /// Appends the records of the pieces that follow.
     fn append(&mut self, next: Self) {
-        self.end = self.end.max(next.end);
+        if let Some((first, last)) = next.between {
+            self.extend_to(first, last);
+        }
+        self.wakes.append(next.wakes);
+        self.execs.extend(next.execs);
         self.switches += next.switches;
         self.tasks.append(next.tasks);
         for (tid, (pid, mut entries)) in next.threads {

@@ -5,38 +5,19 @@
 //! CPU samples say that the thread ran again (one may come between the record and the moment at
 //! which the kernel stops the counter).
 
-use super::{Activity, OffCpuThread, Run, Stretch, SwitchCounts, Unsampled};
+use super::life::{Stretch, StretchKind, ThreadStretches};
+use super::mark::{Mark, ThreadRecord};
+use super::{Activity, OffCpuThread, Run, SampledTime, SwitchCounts, Unsampled};
 
-/// Fact about a thread from a record.
+/// Times of a thread that are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
-    /// It is forked: an earlier thread with its number is gone.
-    Begin,
-    /// It exits, but runs on for a while.
-    Exit,
-    /// It runs.
-    Alive,
-    /// It is switched in.
-    In,
-    /// It is switched out.
-    Out(Activity),
-    /// A sample of its switch out.
-    Switch,
-    /// The recorder found it waiting when the recording began.
-    WaitsAtStart,
-    /// The sample of that.
-    SampleAtStart,
-    /// A CPU sample.
-    Cpu,
-}
-
-/// A record of a thread.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ThreadRecord {
-    pub(super) time: u64,
-    pub(super) offset: u64,
-    pub(super) cpu: u32,
-    pub(super) mark: Mark,
+pub(crate) enum WantedTimes {
+    /// Those of the samples, and those off CPUs without a sample of their own.
+    Sampled,
+    /// Also running time without a CPU sample.
+    All,
+    /// The lives of the thread, and its CPU samples.
+    Lives,
 }
 
 /// A switch out that is not over.
@@ -55,7 +36,7 @@ struct OpenSpan {
 
 /// State of the walk through the records of a thread.
 #[derive(Debug, Default)]
-pub(super) struct ThreadWalk {
+pub(crate) struct ThreadWalk {
     thread: OffCpuThread,
     counts: SwitchCounts,
     open: Option<OpenSpan>,
@@ -76,68 +57,86 @@ pub(super) struct ThreadWalk {
     running: Option<(u64, u32)>,
     /// Running time that no sample stands for yet, with its start and CPU.
     unspent: Option<(u64, u32, u64)>,
+    /// The life so far, if lives are collected and a record was seen.
+    lived: Option<ThreadStretches>,
+    has_lives: bool,
 }
 
 impl ThreadWalk {
     /// Returns the times of a thread whose records, in order of time, are these; the recording ends
-    /// at `end`. With `shares`, running time without a CPU sample is listed, too.
-    pub(super) fn of(
+    /// at `end`.
+    pub(crate) fn of(
         pid: i32,
         entries: &[ThreadRecord],
         end: u64,
-        shares: bool,
+        wanted: WantedTimes,
     ) -> (OffCpuThread, SwitchCounts) {
-        let mut walk =
-            Self { thread: OffCpuThread { pid, ..OffCpuThread::default() }, ..Self::default() };
+        let thread = OffCpuThread { pid, ..OffCpuThread::default() };
+        let mut walk = Self { thread, has_lives: wanted == WantedTimes::Lives, ..Self::default() };
         for entry in entries {
-            walk.take(entry);
+            walk.take(*entry);
         }
         walk.finish(end);
-        walk.end_life();
+        walk.end_life(end);
         let Self { mut thread, mut counts, has_run, .. } = walk;
-        if !shares {
+        if wanted == WantedTimes::Sampled {
             thread.unsampled.retain(|one| one.activity != Activity::Running);
         }
         thread.unsampled.sort_by_key(|one| one.at);
         let off_cpu =
             thread.unsampled.iter().filter(|one| one.activity != Activity::Running).count();
-        counts.unsampled = off_cpu as u64;
-        counts.stretches = (off_cpu + thread.sampled.len()) as u64;
         counts.never_ran = u64::from(!has_run && counts.stretches > 0);
+        if wanted != WantedTimes::Lives {
+            counts.unsampled = off_cpu as u64;
+        }
         (thread, counts)
     }
 
-    fn take(&mut self, entry: &ThreadRecord) {
-        let ThreadRecord { time, cpu, .. } = *entry;
-        match entry.mark {
+    fn take(&mut self, entry: ThreadRecord) {
+        let (time, cpu, mark) = (entry.time(), entry.cpu(), entry.mark());
+        match mark {
             Mark::SampleAtStart => return self.at_start = Some(time),
             Mark::WaitsAtStart => return self.found_waiting(time, cpu),
             // The recorder writes a name at the end.
             Mark::Alive => {}
             _ => self.has_run = true,
         }
-        if entry.mark != Mark::Begin {
+        if mark != Mark::Begin {
             let [since, _] = self.life.unwrap_or([time; 2]);
             self.life = Some([since, time]);
         }
-        if entry.mark != Mark::In && entry.mark != Mark::Alive {
+        if mark != Mark::In && mark != Mark::Alive {
             // It had woken up before the recorder looked, or went to sleep meanwhile.
-            self.open = self.open.take().filter(|open| !open.is_found);
+            if let Some(found) = self.open.take_if(|open| open.is_found) {
+                self.gap(found.at, time);
+            }
         }
-        match entry.mark {
+        if mark != Mark::Begin {
+            self.live(time, cpu, mark);
+        }
+        match mark {
             Mark::SampleAtStart | Mark::WaitsAtStart => {}
-            Mark::Begin => self.end_life(),
+            Mark::Begin => {
+                self.end_life(time);
+                if self.has_lives {
+                    let parent = u32::try_from(entry.place()).ok();
+                    self.lived = Some(ThreadStretches::forked(time, parent));
+                }
+            }
             Mark::Exit => {
-                self.drop_open();
+                self.drop_open(time);
                 self.run(time, cpu);
                 self.has_exited = true;
+                if let Some(life) = &mut self.lived {
+                    life.exit = life.exit.or(Some(time));
+                }
             }
             Mark::Alive => self.run(time, cpu),
             Mark::In => self.switch_in(time, cpu),
             Mark::Out(activity) => self.switch_out(time, cpu, activity),
             Mark::Switch => {
                 if self.open.is_some_and(|open| open.sample.is_some()) {
-                    self.drop_open();
+                    self.drop_open(time);
                 }
                 self.run(time, cpu);
                 self.sample = Some(time);
@@ -146,19 +145,20 @@ impl ThreadWalk {
                 if let Some(open) = &mut self.open {
                     open.samples += 1;
                     if open.samples > 1 {
-                        self.drop_open();
+                        self.drop_open(time);
                     }
                 }
                 self.run(time, cpu);
                 let share = self.unspent.take().map_or(0, |(_, _, length)| length);
-                self.thread.runs.push(Run { time, offset: entry.offset, share });
+                self.thread.runs.push(Run { time, offset: entry.place(), share });
             }
         }
     }
 
     /// Ends the use of the thread's number: running time after the last sample counts for that
     /// sample.
-    fn end_life(&mut self) {
+    fn end_life(&mut self, time: u64) {
+        self.finish_life(time);
         let runs = &mut self.thread.runs;
         let last = if runs.len() > self.first_run { runs.last_mut() } else { None };
         match (self.unspent.take(), last) {
@@ -186,12 +186,50 @@ impl ThreadWalk {
             let activity = Activity::Waiting;
             self.open =
                 Some(OpenSpan { at: time, cpu, activity, sample, samples: 0, is_found: true });
+            self.live(time, cpu, Mark::WaitsAtStart);
         }
     }
 
-    /// Drops a switch out whose switch in is missing.
-    fn drop_open(&mut self) {
-        self.counts.unpaired += u64::from(self.open.take().is_some());
+    /// Drops a switch out whose switch in is missing: the thread runs at this time.
+    fn drop_open(&mut self, time: u64) {
+        if let Some(open) = self.open.take() {
+            self.counts.unpaired += 1;
+            self.gap(open.at, time);
+        }
+    }
+
+    /// Notes in the life of the thread that a record of this time says something of it.
+    fn live(&mut self, time: u64, cpu: u32, mark: Mark) {
+        if !self.has_lives {
+            return;
+        }
+        let life = self.lived.get_or_insert_with(|| ThreadStretches::known_since(time));
+        if life.stretches.is_empty() && mark != Mark::In {
+            life.first_cpu = cpu;
+        }
+        if life.is_starting {
+            life.is_starting = false;
+            let kind = match mark {
+                Mark::In => StretchKind::Starting,
+                _ => StretchKind::Unknown,
+            };
+            life.stretches.push(Stretch::new([life.known, time], kind, cpu, None));
+        }
+    }
+
+    /// Notes that it is not known what the thread did in between.
+    fn gap(&mut self, from: u64, to: u64) {
+        if let Some(life) = &mut self.lived {
+            life.stretches.push(Stretch::new([from, to], StretchKind::Unknown, u32::MAX, None));
+        }
+    }
+
+    /// Ends the life of the thread.
+    fn finish_life(&mut self, time: u64) {
+        if let Some(open) = self.open.filter(|_| !self.has_exited) {
+            self.gap(open.at, time);
+        }
+        self.thread.lives.extend(self.lived.take());
     }
 
     /// Counts running time up to now; the thread runs on. Does nothing if it is switched out.
@@ -207,12 +245,15 @@ impl ThreadWalk {
     }
 
     fn switch_in(&mut self, time: u64, cpu: u32) {
-        match self.open.take() {
-            Some(open) => self.close(open, time),
+        match (self.open.take(), self.running) {
+            (Some(open), _) => self.close(open, time, cpu),
             // The first record of a thread may be its switch in.
-            None => {
+            (None, running) => {
                 let is_unpaired = self.sample.take().is_some() || self.has_switched;
                 self.counts.unpaired += u64::from(is_unpaired);
+                if let Some((since, _)) = running {
+                    self.gap(since, time);
+                }
             }
         }
         self.running = Some((time, cpu));
@@ -220,7 +261,7 @@ impl ThreadWalk {
     }
 
     fn switch_out(&mut self, time: u64, cpu: u32, activity: Activity) {
-        self.drop_open();
+        self.drop_open(time);
         if self.running.is_some() {
             self.run(time, cpu);
         }
@@ -230,11 +271,22 @@ impl ThreadWalk {
         self.open = Some(OpenSpan { at: time, cpu, activity, sample, samples: 0, is_found: false });
     }
 
-    fn close(&mut self, open: OpenSpan, time: u64) {
+    /// Ends a time off the CPU: the thread runs on the CPU `on`, or the recording is over.
+    fn close(&mut self, open: OpenSpan, time: u64, on: u32) {
         let OpenSpan { at, cpu, activity, .. } = open;
         let (length, sample) = (time.saturating_sub(at), self.sample.take());
+        self.counts.stretches += 1;
+        if let Some(life) = &mut self.lived {
+            let kind = match activity {
+                Activity::Preempted => StretchKind::Preempted,
+                _ => StretchKind::Waiting,
+            };
+            let sample = open.sample.or(sample);
+            self.counts.unsampled += u64::from(sample.is_none());
+            return life.stretches.push(Stretch::new([at, time], kind, on, sample));
+        }
         match open.sample.or(sample) {
-            Some(sample) => self.thread.sampled.push(Stretch::new(sample, length, activity)),
+            Some(sample) => self.thread.sampled.push(SampledTime::new(sample, length, activity)),
             None => self.thread.unsampled.push(Unsampled { at, length, cpu, activity }),
         }
     }
@@ -248,7 +300,7 @@ impl ThreadWalk {
             *until = end.max(*until);
         }
         if let Some(open) = self.open.take() {
-            self.close(open, end);
+            self.close(open, end, u32::MAX);
             self.counts.unfinished += 1;
         } else if let Some((_, cpu)) = self.running {
             self.run(end, cpu);
@@ -267,9 +319,9 @@ mod tests {
     fn walk(marks: &[(u64, Mark)], end: u64) -> (OffCpuThread, SwitchCounts) {
         let entries: Vec<ThreadRecord> = (0..)
             .zip(marks)
-            .map(|(offset, &(time, mark))| ThreadRecord { time, offset, cpu: 3, mark })
+            .map(|(offset, &(time, mark))| ThreadRecord::new(time, offset, Some(3), mark))
             .collect();
-        ThreadWalk::of(1, &entries, end, true)
+        ThreadWalk::of(1, &entries, end, WantedTimes::All)
     }
 
     fn sampled(thread: &OffCpuThread) -> Vec<(u64, u64, Activity)> {

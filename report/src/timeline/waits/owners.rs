@@ -1,0 +1,91 @@
+//! CPUs as locks: who had the CPU on which a thread ran late.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::{Handover, WaitingThread, Waits};
+use crate::timeline::off_cpu::{Stretch, StretchKind};
+
+/// Shortest time until a thread runs for which the CPU's last owner is looked up.
+const LATE: u64 = 100_000;
+/// Longest time between one thread's leaving a CPU and another's getting it.
+const NEAR: u64 = 50_000;
+
+/// A thread that got a CPU late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LateStart {
+    /// Time at which it ran.
+    on: u64,
+    thread: u32,
+    stretch: u32,
+    /// Time from which on it could have run.
+    since: u64,
+}
+
+impl Waits {
+    /// Finds for each stretch that ended late the recorded thread that had the CPU until then.
+    pub(super) fn find_owners(&mut self) {
+        let mut by_cpu: FxHashMap<u16, Vec<LateStart>> = FxHashMap::default();
+        for (index, thread) in (0..).zip(&self.threads) {
+            for (place, stretch) in (0..).zip(&thread.stretches) {
+                let since = thread.runnable_since(stretch);
+                let since = since.filter(|since| stretch.on.saturating_sub(*since) >= LATE);
+                if let Some(since) = since
+                    && stretch.cpu != Stretch::NO_CPU
+                {
+                    let late = LateStart { on: stretch.on, thread: index, stretch: place, since };
+                    by_cpu.entry(stretch.cpu).or_default().push(late);
+                }
+            }
+        }
+        for late in by_cpu.values_mut() {
+            late.sort_unstable();
+        }
+        let leavers = (0..self.threads.len()).into_par_iter().flat_map_iter(|index| {
+            let thread = self.threads.get(index);
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            thread.map(|thread| leavers(thread, index, &by_cpu)).unwrap_or_default()
+        });
+        let mut found: Vec<(LateStart, Handover)> = leavers.collect();
+        found.sort_unstable_by_key(|(late, handover)| {
+            (late.thread, late.stretch, handover.time, handover.owner)
+        });
+        for (late, handover) in found {
+            let Some(thread) = self.threads.get_mut(late.thread as usize) else { continue };
+            match thread.late.last_mut() {
+                // The last one to leave counts.
+                Some((stretch, known)) if *stretch == late.stretch => *known = handover,
+                _ => thread.late.push((late.stretch, handover)),
+            }
+        }
+    }
+}
+
+/// Returns the late starts of other threads just after this one left their CPU.
+fn leavers(
+    thread: &WaitingThread,
+    index: u32,
+    by_cpu: &FxHashMap<u16, Vec<LateStart>>,
+) -> Vec<(LateStart, Handover)> {
+    let mut found = Vec::new();
+    if by_cpu.is_empty() {
+        return found;
+    }
+    let mut cpu = thread.first_cpu;
+    for stretch in &thread.stretches {
+        let left = (stretch.off, std::mem::replace(&mut cpu, stretch.cpu));
+        if matches!(stretch.kind, StretchKind::Starting | StretchKind::Unknown) {
+            continue;
+        }
+        let (time, on) = left;
+        let late = by_cpu.get(&on).map(Vec::as_slice).unwrap_or_default();
+        let after = late.partition_point(|late| late.on < time);
+        let near = late.get(after..).unwrap_or_default();
+        for late in near.iter().take_while(|late| late.on - time < NEAR) {
+            if late.thread != index && time > late.since {
+                found.push((*late, Handover { time, owner: index }));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,204 @@
+//! The critical path: from the end of a span back along those who were waited for.
+//!
+//! ```text
+//!   A  ══running══╗wait····················╔══running══ end
+//!                 ┊                runnable║
+//!   B  ──────────────wait····╔══running════╝ wakes A
+//!                            ║
+//!   C  ═══════running════════╝ wakes B
+//! ```
+//!
+//! Each step covers the time down to the next one, so the pieces add up to the span. A thread that
+//! waits for a CPU waits for the thread that has it. The path does not return to a thread when its
+//! wait began: what it did meanwhile could have taken longer without harm.
+
+use super::{PathSpan, WaitingThread, Waits};
+use crate::timeline::off_cpu::{NONE, Stretch, StretchKind};
+
+/// What a thread does in a piece of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum PieceKind {
+    Running,
+    /// It could run, and has no CPU yet.
+    Runnable,
+    /// The kernel took its CPU away, and no recorded thread had it.
+    Preempted,
+    /// It waits for something that no recorded thread ended.
+    Waiting,
+    /// Nothing is known: records are lost, or it was not recorded then.
+    Unknown,
+}
+
+/// A piece of the critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CriticalPiece {
+    /// Index of the thread.
+    pub(crate) thread: u32,
+    pub(crate) kind: PieceKind,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Index of the stretch of the thread in which it is, if it is in one.
+    stretch: u32,
+    /// Of a running piece: index of the thread that it wakes at its end, and of that one's stretch.
+    wakes: (u32, u32),
+}
+
+impl CriticalPiece {
+    /// Returns its length in nanoseconds.
+    pub(crate) const fn length(&self) -> u64 {
+        self.to - self.from
+    }
+
+    /// Returns the part of it between two moments, including both ends.
+    pub(crate) fn clip(&self, from: u64, to: u64) -> Option<Self> {
+        let (from, to) = (self.from.max(from), self.to.min(to));
+        (from < to).then_some(Self { from, to, ..*self })
+    }
+
+    /// Returns the index of the stretch of the thread in which it is.
+    pub(crate) fn stretch(&self) -> Option<usize> {
+        (self.stretch != NONE).then_some(self.stretch as usize)
+    }
+
+    /// Returns the index of the thread that is woken at its end, and of its stretch.
+    pub(crate) fn wakes(&self) -> Option<(u32, usize)> {
+        let (thread, stretch) = self.wakes;
+        (thread != NONE).then_some((thread, stretch as usize))
+    }
+}
+
+/// State of the walk.
+struct PathWalk<'w> {
+    waits: &'w Waits,
+    from: u64,
+    /// Number of stretches of each thread that begin before the time that is reached.
+    cursors: Vec<usize>,
+    /// Pieces, the last one first.
+    pieces: Vec<CriticalPiece>,
+    at: u64,
+    thread: u32,
+    /// Thread and stretch that the current thread woke at this time.
+    woke: (u32, u32),
+    /// Number of changes of thread at this time.
+    jumps: usize,
+}
+
+impl Waits {
+    /// Returns the pieces of the critical path through a span, in order of time.
+    pub(crate) fn path(&self, span: PathSpan) -> Vec<CriticalPiece> {
+        let mut walk = PathWalk {
+            waits: self,
+            from: span.from,
+            cursors: self.threads.iter().map(|thread| thread.stretches.len()).collect(),
+            pieces: Vec::new(),
+            at: span.to,
+            thread: span.thread,
+            woke: (NONE, NONE),
+            jumps: 0,
+        };
+        while walk.at > walk.from {
+            walk.step();
+        }
+        walk.pieces.reverse();
+        walk.pieces
+    }
+}
+
+impl<'w> PathWalk<'w> {
+    fn step(&mut self) {
+        let Some(thread) = self.waits.thread(self.thread) else {
+            return self.piece(self.from, PieceKind::Unknown, NONE);
+        };
+        let cursor = self.cursor(thread);
+        let before = cursor.checked_sub(1);
+        let Some((place, stretch)) = before.and_then(|at| Some((at, thread.stretches.get(at)?)))
+        else {
+            return self.begin(thread);
+        };
+        if stretch.on < self.at {
+            return self.piece(stretch.on, PieceKind::Running, NONE);
+        }
+        if self.jumps > self.cursors.len() {
+            return self.piece(stretch.off, PieceKind::Unknown, NONE);
+        }
+        self.off(thread, stretch, place);
+    }
+
+    /// Returns the number of stretches of the current thread that begin before this time.
+    fn cursor(&mut self, thread: &WaitingThread) -> usize {
+        let Some(cursor) = self.cursors.get_mut(self.thread as usize) else { return 0 };
+        while let Some(before) = cursor.checked_sub(1)
+            && thread.stretches.get(before).is_some_and(|stretch| stretch.off >= self.at)
+        {
+            *cursor = before;
+        }
+        *cursor
+    }
+
+    /// Goes on from the time before a thread's first stretch.
+    fn begin(&mut self, thread: &WaitingThread) {
+        if thread.known < self.at {
+            return self.piece(thread.known, PieceKind::Running, NONE);
+        }
+        match thread.parent() {
+            Some(parent) if self.jumps <= self.cursors.len() => self.jump(self.at, parent),
+            _ => self.piece(self.from, PieceKind::Unknown, NONE),
+        }
+    }
+
+    /// Goes on from a time off the CPU.
+    fn off(&mut self, thread: &'w WaitingThread, stretch: &Stretch, place: usize) {
+        let number = u32::try_from(place).unwrap_or(NONE);
+        if stretch.on == self.at
+            && let Some(handover) = thread.handover(place)
+        {
+            self.piece(handover.time, PieceKind::Runnable, number);
+            return self.jump(handover.time, handover.owner);
+        }
+        match stretch.kind {
+            StretchKind::Unknown => self.piece(stretch.off, PieceKind::Unknown, number),
+            StretchKind::Preempted => self.piece(stretch.off, PieceKind::Preempted, number),
+            StretchKind::Starting => {
+                self.piece(stretch.off, PieceKind::Runnable, number);
+                let woken = self.thread;
+                match thread.waking_thread(stretch, woken).or(thread.parent()) {
+                    Some(parent) => {
+                        self.jump(stretch.off, parent);
+                        self.woke = (woken, number);
+                    }
+                    None => self.piece(self.from, PieceKind::Unknown, NONE),
+                }
+            }
+            StretchKind::Waiting => {
+                let since = thread.runnable_since(stretch).filter(|since| *since <= self.at);
+                if let Some(since) = since {
+                    self.piece(since, PieceKind::Runnable, number);
+                    if let Some(waker) = thread.waking_thread(stretch, self.thread) {
+                        let woken = self.thread;
+                        self.jump(since, waker);
+                        return self.woke = (woken, number);
+                    }
+                }
+                self.piece(stretch.off, PieceKind::Waiting, number);
+            }
+        }
+    }
+
+    /// Goes on with another thread at this time.
+    fn jump(&mut self, time: u64, thread: u32) {
+        self.at = time;
+        self.thread = thread;
+        self.jumps += 1;
+        self.woke = (NONE, NONE);
+    }
+
+    /// Adds the piece from this time on, if it has a length, and goes on from there.
+    fn piece(&mut self, from: u64, kind: PieceKind, stretch: u32) {
+        let (from, to) = (from.clamp(self.from, self.at), self.at);
+        let wakes = std::mem::replace(&mut self.woke, (NONE, NONE));
+        if from < to {
+            self.pieces.push(CriticalPiece { thread: self.thread, kind, from, to, stretch, wakes });
+            (self.at, self.jumps) = (from, 0);
+        }
+    }
+}
