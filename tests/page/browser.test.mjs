@@ -16,6 +16,8 @@ import { deep, hostile, program, waits } from "./models.mjs";
 const skip = CHROMIUM === "" ? "no Chromium: set CHROMIUM to its path" : false;
 const folder = mkdtempSync(join(tmpdir(), "recrep-page-"));
 const MODEL = program(4000);
+/** A path through three threads. */
+const PATH = Array.from({ length: 12 }, (_, i) => ({ thread: i % 3, activity: i % 2, gap: 0, length: 256 * (8 + ((i * 7) % 20)) }));
 /** @type {import("playwright-core").Browser} */
 let browser;
 
@@ -33,6 +35,7 @@ before(async () => {
   };
   writeFileSync(path("diff"), pageOfModel({ ...two, verdicts: [verdict] }));
   writeFileSync(path("waits"), pageOfModel(waits(7).made));
+  writeFileSync(path("path"), pageOfModel({ ...waits(7).made, path: PATH }));
   writeFileSync(path("hostile"), pageOfModel(hostile()));
   writeFileSync(path("deep"), pageOfModel(deep(100_000)));
   browser = await launch();
@@ -413,6 +416,27 @@ paged("a click into a lane shows what the thread did then, with its stack", "wai
   await page.click("#panel >> [aria-label=Close]");
   await settle(page);
   assert.match(await text(page, "#panel h2"), /^Hottest functions/);
+});
+
+paged("the critical path is a bright line through the lanes", "path", { hash: "lanes=thread" }, async (page) => {
+  const rows = await page.locator(".lane .lane-name").allInnerTexts();
+  const shown = await page.evaluate((lanes) => {
+    const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("lane-canvas"));
+    const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
+    const bright = (/** @type {number} */ y) => {
+      let count = 0;
+      for (let i = y * canvas.width * 4; i < (y + 1) * canvas.width * 4; i += 4) count += data[i] > 180 && data[i + 1] < 60 && data[i + 2] < 70 ? 1 : 0;
+      return count / canvas.width;
+    };
+    // In the line of each lane, and between the first two, where it changes.
+    return { lines: Array.from({ length: lanes }, (_, i) => bright((i + 1) * 19 - 4)), between: bright(19 + 5) };
+  }, rows.length);
+  const parts = rows.map((row) => PATH.filter((one) => `app ${one.thread + 1}` === row)
+    .reduce((sum, one) => sum + one.length, 0) / (256 * 256));
+  for (const [i, part] of parts.entries()) {
+    assert.ok(Math.abs((shown.lines[i] ?? 0) - part) < 0.02, JSON.stringify({ rows, parts, shown }));
+  }
+  assert.ok(shown.between > 0, "changes of thread");
 });
 
 paged("callers and callees begin with the hottest function", "program", {}, async (page) => {

@@ -7,7 +7,7 @@ import { deflateRawSync } from "node:zlib";
 
 /** Modules in the order in which they are joined to one script. */
 export const MODULES = [
-  "format", "names", "colours", "decode", "extents", "model", "group", "filter", "merge", "layout", "state",
+  "format", "names", "colours", "decode", "extents", "path", "model", "group", "filter", "merge", "layout", "state",
   "series", "moments", "classes", "finder", "view", "numbers", "dom", "address", "tip", "keys", "flame", "brush", "timeline", "chart", "table", "panel", "recording", "bar", "app", "start",
 ];
 
@@ -53,6 +53,8 @@ const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
  * @typedef {object} Made
  * @property {{command: string, pid: number, tid: number, side?: number}[]} threads
  * @property {MadeEvent[]} events
+ * @property {{thread: number, activity: number, gap: number, length: number}[]} [path] In 256ths
+ *   of a step.
  * @property {number} [step]
  * @property {number} [steps]
  * @property {Record<string, unknown>} [meta] Overrides.
@@ -298,6 +300,10 @@ export function columnsOf(made) {
   ])));
   columns.set("pops", leb128(pops));
   columns.set("sibs", leb128(sibs));
+  if (made.path !== undefined) {
+    columns.set("path", leb128([made.path.length, ...made.path.flatMap((one) =>
+      [order.indexOf(one.thread), one.activity, one.gap, one.length])]));
+  }
   if (made.code !== undefined) {
     columns.set("code", utf8.encode(JSON.stringify(made.code.map((one) =>
       ({ ...one, frame: number.get(keyOfFrame(one.frame)) })))));

@@ -91,6 +91,8 @@ pub(super) struct PictureSide {
     /// Samples by instruction, with the query that counts them, if they are shown.
     pub(super) by_instruction: Option<(Profile, Query)>,
     has_switches: bool,
+    /// Steps of time, if there is one input.
+    steps: Option<Steps>,
     /// When threads ran, if what they did is counted, in steps that are equal in all inputs.
     ran: Option<Vec<RanThread>>,
     has_wakes: bool,
@@ -195,6 +197,10 @@ impl PictureQuery {
                     if mode == Mode::Wall && !query.filters.leave_out_parts() {
                         picture.add_ran("wall", number, times.ran.as_deref().unwrap_or_default());
                     }
+                    // Times of several inputs are none of one line.
+                    if let (Some(steps), [path]) = (times.steps, times.profile.paths.as_slice()) {
+                        picture.add_path("critical-path", number, steps, &path.pieces);
+                    }
                 }
             }
             sides.push(side);
@@ -245,11 +251,13 @@ fn counted(query: &Query, code: Option<&Query>) -> anyhow::Result<(PictureSide, 
     let are_equal = lengths.min() == Some(step);
     let has_switches = made.iter().any(|(_, _, [has_switches, _], _)| *has_switches);
     let has_wakes = made.iter().any(|(_, _, [_, has_wakes], _)| *has_wakes);
+    let steps = if let [(_, steps, ..)] = made.as_slice() { Some(*steps) } else { None };
     let (facts, ran): (_, Vec<Option<Vec<RanThread>>>) =
         made.into_iter().map(|(facts, _, _, ran)| (facts, ran)).unzip();
     let ran = are_equal.then(|| ran.into_iter().flatten().flatten().collect());
     let by_instruction = second.zip(code.cloned());
-    let side = PictureSide { profile, facts, step, by_instruction, has_switches, has_wakes, ran };
+    let side =
+        PictureSide { profile, facts, step, by_instruction, has_switches, has_wakes, steps, ran };
     Ok((side, answered))
 }
 

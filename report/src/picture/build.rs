@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::frames::{FrameTable, SortedFrames};
+use super::path::{self, PicturePiece};
 use super::sides::Program;
 use super::{Cell, Picture, PictureEntry, PictureEvent, PictureNode, PictureRan, PictureThread};
 use crate::callchain::Chains;
@@ -43,7 +44,8 @@ pub(crate) struct PictureBuilder {
     of_threads: FxHashMap<PictureThread, u32>,
     events: Vec<PictureEvent>,
     /// Length of a step of each side.
-    side_steps: Vec<u64>,
+    pub(super) side_steps: Vec<u64>,
+    pub(super) path: Vec<PicturePiece>,
     /// `true` if events of time off CPUs are added, which show more than the samples of switches.
     has_times: bool,
     /// Program of the first side.
@@ -215,10 +217,22 @@ impl PictureBuilder {
 
     /// Adds when threads ran to the event of this name, if a sample of theirs is in it.
     pub(crate) fn add_ran(&mut self, event: &str, side: u32, ran: &[RanThread]) {
+        let names = self.names(event, side);
         let Some(event) = self.events.iter_mut().find(|known| known.name == event) else { return };
-        // A thread under several names has them one after the other.
+        for RanThread { pid, tid, spans } in ran {
+            event.ran.extend(spans.iter().filter_map(|span| {
+                let thread = named(&names, [*pid, *tid], span.step)?;
+                Some(PictureRan { thread, span: *span })
+            }));
+        }
+    }
+
+    /// Returns the threads that have samples in an event, with the steps from which on they have
+    /// their names, by pid and tid: one under several names has them one after the other.
+    pub(super) fn names(&self, event: &str, side: u32) -> FxHashMap<[i32; 2], Vec<(u64, u32)>> {
         let mut names: FxHashMap<[i32; 2], Vec<(u64, u32)>> = FxHashMap::default();
-        for cell in &event.cells {
+        let event = self.events.iter().find(|known| known.name == event);
+        for cell in event.iter().flat_map(|event| &event.cells) {
             let Some(thread) = self.threads.get(cell.thread as usize) else { continue };
             if thread.side != side {
                 continue;
@@ -229,15 +243,8 @@ impl PictureBuilder {
                 None => known.push((cell.step, cell.thread)),
             }
         }
-        for RanThread { pid, tid, spans } in ran {
-            let Some(names) = names.get_mut(&[*pid, *tid]) else { continue };
-            names.sort_unstable();
-            event.ran.extend(spans.iter().filter_map(|span| {
-                let after = names.partition_point(|(first, _)| *first <= span.step);
-                let (_, thread) = names.get(after.saturating_sub(1))?;
-                Some(PictureRan { thread: *thread, span: *span })
-            }));
-        }
+        names.values_mut().for_each(|known| known.sort_unstable());
+        names
     }
 
     /// Returns the place of the event with this name.
@@ -308,6 +315,15 @@ impl PictureBuilder {
             event.settle();
         }
         events.retain(|event| !event.entries.is_empty());
+        let mut path = self.path;
+        for piece in &mut path {
+            let side = self.threads.get(piece.thread as usize).map_or(0, |thread| thread.side);
+            let length = self.side_steps.get(side as usize).copied().unwrap_or(step);
+            let times = step.checked_div(length).unwrap_or(1).max(1);
+            (piece.from, piece.to) = (piece.from / times, piece.to / times);
+            piece.thread = of_threads.get(piece.thread as usize).copied().unwrap_or(0);
+        }
+        path::join(&mut path);
         let mut threads: Vec<(u32, PictureThread)> =
             of_threads.iter().copied().zip(self.threads).collect();
         threads.sort_unstable_by_key(|(place, _)| *place);
@@ -321,10 +337,22 @@ impl PictureBuilder {
                 .map(|(_, thread)| PictureThread { command: command(thread.command), ..thread })
                 .collect(),
             events,
+            path,
             step,
             sides,
         }
     }
+}
+
+/// Returns the number of the thread that has this pid and tid in a step.
+pub(super) fn named(
+    names: &FxHashMap<[i32; 2], Vec<(u64, u32)>>,
+    ids: [i32; 2],
+    step: u64,
+) -> Option<u32> {
+    let names = names.get(&ids)?;
+    let after = names.partition_point(|(first, _)| *first <= step);
+    names.get(after.saturating_sub(1)).map(|(_, thread)| *thread)
 }
 
 /// Place of a node that is not in the tree.
@@ -463,6 +491,10 @@ impl Picture {
             event.join_steps(|_| true);
             event.settle();
         }
+        for piece in &mut self.path {
+            (piece.from, piece.to) = (piece.from / 2, piece.to / 2);
+        }
+        path::join(&mut self.path);
         self
     }
 }

@@ -14,12 +14,14 @@
 mod build;
 mod frames;
 pub(crate) mod page;
+mod path;
 mod sides;
 mod sums;
 pub(crate) mod svg;
 mod text;
 
 pub(crate) use build::{PictureBuilder, RenamedProgram, columns, columns_of_times};
+pub(crate) use path::PicturePiece;
 
 use crate::count::Count;
 use crate::query::Extent;
@@ -152,6 +154,8 @@ pub(crate) struct Picture {
     /// Sorted by the names of their commands.
     pub(crate) threads: Vec<PictureThread>,
     pub(crate) events: Vec<PictureEvent>,
+    /// The critical path, in order of time.
+    pub(crate) path: Vec<PicturePiece>,
     /// Length of a step in nanoseconds, a power of two.
     pub(crate) step: u64,
     /// Number of sides.

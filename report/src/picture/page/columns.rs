@@ -11,7 +11,7 @@ use flate2::write::DeflateEncoder;
 use rayon::prelude::*;
 
 use crate::count::Count;
-use crate::picture::{Picture, PictureEvent, PictureRan};
+use crate::picture::{Picture, PictureEvent, PicturePiece, PictureRan};
 use crate::timeline::RanSpan;
 
 /// A column before it is packed.
@@ -87,6 +87,9 @@ pub(super) fn columns(picture: &Picture) -> Vec<PageColumn> {
         threads(picture),
     ];
     columns.extend(tree(picture));
+    if !picture.path.is_empty() {
+        columns.push(path(picture));
+    }
     for (number, event) in picture.events.iter().enumerate() {
         columns.push(cells(picture, event, number));
         if event.has_extents {
@@ -121,6 +124,22 @@ fn threads(picture: &Picture) -> PageColumn {
         }
     }
     numbers.column("threads")
+}
+
+/// The number of pieces of the critical path, and for each its thread, what that did, and in 256ths
+/// of a step how far it begins behind the one before and how long it is.
+fn path(picture: &Picture) -> PageColumn {
+    let mut numbers = Numbers::default();
+    numbers.put(picture.path.len() as u64);
+    let mut before = 0;
+    for PicturePiece { thread, activity, from, to } in &picture.path {
+        numbers.put((*thread).into());
+        numbers.put((*activity).into());
+        numbers.put(from.saturating_sub(before));
+        numbers.put(to.saturating_sub(*from.max(&before)));
+        before = *to.max(&before);
+    }
+    numbers.column("path")
 }
 
 /// For each node how far up its caller is, and the difference to the sibling before it.
@@ -389,6 +408,15 @@ mod tests {
         let longer = picture.with_longer_steps();
         assert_eq!(find(&longer, "extents0"), [1, 0, 2, 0, 0, 0, 1, 0, 31]);
         assert_eq!(find(&longer, "ran0"), [2, 1, 1, 0, 1, 31, 64, 64, 1, 4, 0, 0]);
+    }
+
+    #[test]
+    fn the_path_is_a_column() {
+        let piece = |thread, activity, from, to| PicturePiece { thread, activity, from, to };
+        let path = vec![piece(1, 0, 10, 300), piece(0, 4, 300, 310), piece(0, 0, 320, 330)];
+        let columns = columns(&Picture { path, ..picture() });
+        let found = columns.iter().find(|column| column.name == "path").unwrap();
+        assert_eq!(found.bytes, [3, 1, 0, 10, 0xa2, 2, 0, 4, 0, 10, 0, 0, 10, 10]);
     }
 
     #[test]

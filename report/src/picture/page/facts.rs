@@ -184,6 +184,7 @@ impl<'p> MetaEvent<'p> {
         let (label, axis) = match event.name.as_str() {
             "off-cpu" => (Some("waiting"), Some("threads waiting")),
             "wall" => (Some("wall"), Some("threads")),
+            "critical-path" => (Some("critical path"), Some("on the path")),
             _ => (on_cpu, event.counts_time.then_some("CPUs busy")),
         };
         let totals = event.totals.iter().take(picture.sides.min(SIDES));

@@ -25,17 +25,20 @@ pub(crate) struct RanSpan {
     pub(crate) time: u64,
 }
 
+impl RanThread {
+    /// Creates that of a thread with this pid and tid that ran at these times, in order.
+    pub(crate) fn of([pid, tid]: [i32; 2], running: &[[u64; 2]], steps: Steps) -> Self {
+        Self { pid, tid, spans: counted(running, steps) }
+    }
+}
+
 impl OffCpu {
     /// Returns when threads ran, sorted by their numbers.
     pub(crate) fn ran(&self, steps: Steps) -> Vec<RanThread> {
         let mut threads: Vec<RanThread> = self
             .threads
             .par_iter()
-            .map(|(tid, thread)| RanThread {
-                pid: thread.pid,
-                tid: *tid,
-                spans: counted(&thread.running(), steps),
-            })
+            .map(|(tid, thread)| RanThread::of([thread.pid, *tid], &thread.running(), steps))
             .filter(|thread| !thread.spans.is_empty())
             .collect();
         threads.sort_unstable_by_key(|thread| thread.tid);

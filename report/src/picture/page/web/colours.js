@@ -23,6 +23,7 @@ export const CHANGE_STEPS = 8;
  * @property {Rgb} match
  * @property {Rgb} matchInk
  * @property {Rgb} matchCurve The search, or the selected function, over the timeline.
+ * @property {Rgb} path The critical path.
  * @property {Rgb} page Background of graphs.
  * @property {Rgb} text Text outside boxes.
  * @property {Rgb} muted
@@ -166,6 +167,7 @@ export function palette(dark) {
     match: dark ? oklch(0.76, 0.2, 345) : oklch(0.74, 0.2, 345),
     matchInk: oklch(0.16, 0.02, 345),
     matchCurve: dark ? oklch(0.74, 0.2, 345) : oklch(0.53, 0.22, 350),
+    path: dark ? oklch(0.72, 0.22, 25) : oklch(0.58, 0.24, 27),
     page: dark ? oklch(0.215, 0.008, 260) : [255, 255, 255],
     text: dark ? oklch(0.92, 0.005, 260) : oklch(0.24, 0.01, 260),
     muted: dark ? oklch(0.74, 0.012, 260) : oklch(0.47, 0.018, 260),

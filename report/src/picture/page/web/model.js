@@ -3,6 +3,7 @@
 
 import { Column, DamagedPage, textsOf } from "./decode.js";
 import { Ran, readExtents } from "./extents.js";
+import { CriticalPath } from "./path.js";
 import { cellWeights } from "./series.js";
 
 /**
@@ -150,6 +151,8 @@ export class Recording {
     this.outermost = new Uint8Array(meta.nodes + 1);
     /** @type {Code[]} */
     this.code = [];
+    /** @type {CriticalPath | null} */
+    this.path = null;
     /** @type {Map<number, Promise<EventData>>} */
     this.events = new Map();
   }
@@ -161,17 +164,18 @@ export class Recording {
    */
   static async open(blocks) {
     const [meta, ...parts] = await Promise.all(
-      ["meta", "names", "commands", "frames", "threads", "pops", "sibs", "code"].map(blocks));
+      ["meta", "names", "commands", "frames", "threads", "pops", "sibs", "code", "path"].map(blocks));
     if (!meta) throw new DamagedPage("its column meta is missing");
     const recording = new Recording(blocks, parsed("meta", meta));
     if (recording.meta.format !== 1) throw new DamagedPage("it has a format of another version");
-    const [names, commands, frames, threads, pops, sibs, code] = parts;
+    const [names, commands, frames, threads, pops, sibs, code, path] = parts;
     recording.names = textsOf("names", names ?? new Uint8Array(), recording.meta.names);
     recording.commands = textsOf("commands", commands ?? new Uint8Array(), recording.meta.commands);
     recording.readFrames(columnOf("frames", frames));
     recording.readThreads(columnOf("threads", threads));
     recording.readTree(columnOf("pops", pops), columnOf("sibs", sibs));
     if (code) recording.code = parsed("code", code);
+    if (path) recording.path = CriticalPath.read(columnOf("path", path), recording.meta.threads);
     return recording;
   }
 

@@ -406,6 +406,34 @@ export class Timeline {
       context.fillStyle = css(palette.line);
       context.fillRect(0, bottom, width, 1);
     });
+    this.paintPath(context, width);
+  }
+
+  /**
+   * Draws the critical path: a bright line in the lanes of the threads that are on it, and thin
+   * ones where it goes on with another.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   */
+  paintPath(context, width) {
+    const { lanes, palette, view } = this;
+    const { path, threads, meta } = view.recording;
+    if (path === null || lanes === null || view.event.extents === null || lanes.groups.kind === "cpu") return;
+    const rows = new Map(this.rows.map((row, i) => [lanes.groups.keys[row.group], i]));
+    const rowOf = new Int32Array(meta.threads).fill(-1);
+    for (let thread = 0; thread < rowOf.length; thread++) {
+      if (threads.side[thread] !== view.state.side) continue;
+      rowOf[thread] = rows.get(keyOf(view.recording, lanes.groups.kind, thread, 0)) ?? -1;
+    }
+    const { pieces, changes } = path.inRows(rowOf, view.window, width);
+    context.fillStyle = css(palette.path);
+    for (const { row, left, right } of pieces) {
+      context.fillRect(left, (row + 1) * LANE - 5, Math.max(right - left, 1), 4);
+    }
+    for (const { x, from, to } of changes) {
+      const top = (Math.min(from, to) + 1) * LANE - 3;
+      context.fillRect(Math.round(x), top, 1, Math.abs(to - from) * LANE);
+    }
   }
 
   /**
