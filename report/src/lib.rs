@@ -5,7 +5,7 @@
 //!             ┌──────────┴───────────────┬─────────────────────────────────┐
 //!  analyses   │ diff  mem  c2c  branches │  listings   script  dump        │
 //!             │ timeline modules annotate│  info (+ evlist)  tasks  bundle │
-//!             │ syscalls                 │  stat                           │
+//!             │ syscalls  critical-path  │  stat                           │
 //!             └──┬──────────┬────────────┴──────────┬──────────────────────┘
 //!               cli  (options)        exports  (a folder for each output format)
 //!                │          │                       │

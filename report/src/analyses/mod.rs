@@ -1,10 +1,11 @@
-//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `annotate`, `timeline`, `modules`,
+//! Summaries of a profile: `rep mem`, `c2c`, `branches`, `critical-path`, `annotate`, `timeline`, `modules`,
 //! `syscalls`. Each makes a query of its options, and an analysis of the profile that prints in all
 //! table formats ([`exports::sheet`](crate::exports::sheet)).
 
 pub mod annotate;
 pub(crate) mod branches;
 pub mod c2c;
+pub(crate) mod critical_path;
 mod derived;
 pub(crate) mod diff;
 pub mod mem;

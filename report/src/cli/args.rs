@@ -9,6 +9,7 @@ use super::style_args::StyleArgs;
 use crate::cli::{
     self, Asked, FilterArgs, GateArgs, Gates, Line, ModeArgs, Refusal, SourcesArgs, SymbolArgs,
 };
+use crate::engine::what_if;
 use crate::exports::Export;
 use crate::exports::outputs::{self, Output, RulesWriter};
 use crate::query::{
@@ -266,6 +267,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
         hierarchy: args.hierarchy,
         group: args.group,
         threads: args.threads,
+        what_if: args.mode.what_if(),
         raw_trace: args.raw_trace,
         steps: TimeSteps::Length(args.time_quantum),
         nanosecs: args.ns,
@@ -281,6 +283,7 @@ fn query(args: Args) -> Result<ReportQuery, String> {
     query.symbol_sources = args.symbols.options(!as_perf)?;
     let gates = args.gates.gates()?;
     gates.check_one_side()?;
+    cli::refuse([(query.what_if.len() > what_if::MOST, "--what-if: at most 64 changes at once")])?;
     cli::refuse([(
         gates.is_asked() && query.inspection.is_some(),
         "--fail-if and --rules need a report (no --stats, --tasks, --header-only, …)",

@@ -19,7 +19,9 @@ use std::process::ExitCode;
 
 use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
-use crate::analyses::{annotate, branches, c2c, diff, mem, modules, syscalls, timeline};
+use crate::analyses::{
+    annotate, branches, c2c, critical_path, diff, mem, modules, syscalls, timeline,
+};
 use crate::cli::outcome::stream;
 use crate::cli::{CommandEntry, HelpPlace, Line, args, named};
 use crate::input::map::keep_freed_memory;
@@ -114,6 +116,14 @@ pub(crate) static COMMANDS: &[CommandEntry] = &[
         place: HelpPlace::Name,
         definition: syscalls::SyscallsArgs::command,
         run: |line| stream(line.parse(syscalls::query), syscalls::run),
+    },
+    CommandEntry {
+        name: "critical-path",
+        shows: "what the run waited for, by thread or piece by piece",
+        examples: &["rep critical-path --steps    of a recording by rec --waits"],
+        place: HelpPlace::Name,
+        definition: critical_path::CriticalPathArgs::command,
+        run: |line| stream(line.parse(critical_path::query), critical_path::run),
     },
     CommandEntry {
         name: "stat",

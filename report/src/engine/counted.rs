@@ -10,12 +10,12 @@ use recrep_format::abi::{AttrFlags, EventType, SampleType, SwEvent};
 use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
+use super::critical_path::path_of_input;
 use super::described::have_switches;
 use super::{Labeller, ModuleSymbols, loaded, multiplexed, numbers};
 use crate::callchain::{ChainChecks, ChainLimit, ChainOrigin, FrameFields, FramePointers};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Rows};
-use crate::profile::critical_path::{PathOfInput, PathPiece};
 use crate::profile::modules::ModuleUses;
 use crate::profile::names::SharedNames;
 use crate::profile::{Event, Profile};
@@ -23,12 +23,12 @@ use crate::query::{
     ChainOptions, Field, FrameKey, KeyError, MAX_STACK, Meta, Mode, Query, SampleFilters, SortKey,
 };
 use crate::samples::{
-    ChainSetup, CounterTraits, CriticalPath, SampleFilter, Session, TaskFinder, are_hardware_calls,
+    ChainSetup, CounterTraits, CriticalPath, SampleFilter, Session, are_hardware_calls,
     shows_inlined,
 };
 use crate::scan::{Dropped, Scan, Scanned, ThreadTables};
 use crate::symbols::{Functions, Module, Resolver};
-use crate::timeline::{CriticalPiece, Groups, PathShares, Role, Timeline, is_switches};
+use crate::timeline::{Groups, PathShares, Role, Timeline, is_switches};
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Where the names of an answer come from and are kept: all of its files share both.
@@ -92,31 +92,8 @@ pub(crate) fn histogram(
         traced: scan.traced.as_ref(),
     };
     let scanned = tally.named(&labeller);
-    profile.paths.extend(tables.path.as_ref().map(|path| summary(path, session)));
+    profile.paths.extend(tables.path.as_ref().map(|path| path_of_input(path, session)));
     Ok(NamedCounts { scan: &scan, scanned, labeller }.fill(profile, purpose))
-}
-
-/// Returns the critical path of a file for its profile.
-fn summary(path: &CriticalPath<'_>, session: &Session<'_>) -> PathOfInput {
-    let piece = |piece: &CriticalPiece| {
-        let thread = path.waits.thread(piece.thread);
-        PathPiece {
-            pid: thread.map_or(-1, |thread| thread.pid),
-            tid: thread.map_or(-1, |thread| thread.tid),
-            from: piece.from,
-            to: piece.to,
-            kind: piece.kind.activity(),
-        }
-    };
-    let tid = path.waits.thread(path.span.thread).map_or(-1, |thread| thread.tid);
-    let at = session.clock.moment(Some(path.span.to), u64::MAX);
-    let pid = path.waits.thread(path.span.thread).map_or(-1, |thread| thread.pid);
-    let task = TaskFinder::new(&session.timeline, None).span(pid, tid, at).0.task;
-    PathOfInput {
-        comm: session.timeline.comm(task.comm).into_owned(),
-        tid,
-        pieces: path.pieces.iter().map(piece).collect(),
-    }
 }
 
 /// Returns what `act` makes of the samples of a file, which it reads one by one; keys get names as in

@@ -10,7 +10,7 @@ use super::checks::check;
 use super::counted::{NameSources, Purpose, histogram, profile_events};
 use super::counts::RecordedCounts;
 use super::described::describe;
-use super::{fetching, unmatched};
+use super::{fetching, unmatched, what_if};
 use crate::profile::Profile;
 use crate::query::{Query, Warning};
 use crate::samples::Session;
@@ -25,6 +25,9 @@ pub(super) fn profile(
     let not_fetched = fetching::fetch(query, session, names.resolver)?;
     let mut profile = Profile::of_events(profile_events(session, query.mode));
     let dropped = histogram(&mut profile, query, session, names, Purpose::Rows)?;
+    if let Some(path) = profile.paths.last_mut() {
+        path.what_if = what_if::answers(query, session, names.resolver)?;
+    }
     if query.inspection.is_none() {
         let recorded = unmatched::RecordedSamples {
             session,

@@ -175,6 +175,11 @@ impl Labeller<'_> {
         })
     }
 
+    /// Returns whether a frame's function has one of these names.
+    pub(super) fn has_name(&self, names: &HashSet<String>, frame: &Frame) -> bool {
+        self.function(frame).is_some_and(|name| self.is_one_of(names, frame, &name))
+    }
+
     /// Returns whether one of these is a name of a frame's function: the short one, the full one or
     /// the mangled one.
     fn is_one_of(&self, names: &HashSet<String>, frame: &Frame, short: &str) -> bool {

@@ -10,6 +10,7 @@ mod ancestors;
 mod checks;
 pub(crate) mod counted;
 pub(crate) mod counts;
+mod critical_path;
 mod cumulated;
 pub(crate) mod described;
 pub(crate) mod facts;
@@ -26,6 +27,7 @@ pub(crate) mod report;
 pub(crate) mod schedule;
 pub(crate) mod signs;
 pub(crate) mod unmatched;
+pub(crate) mod what_if;
 
 pub(crate) use frame_texts::FrameTexts;
 pub(crate) use labeller::{Labeller, ModuleSymbols, loaded, numbers};

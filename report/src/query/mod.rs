@@ -16,6 +16,7 @@ mod sort_key;
 mod symbol_options;
 pub(crate) mod times;
 mod warning;
+mod what_if;
 pub(crate) mod word_text;
 
 pub(crate) use by::By;
@@ -36,3 +37,4 @@ pub(crate) use symbol_options::Servers;
 pub use symbol_options::{Demangle, SymbolOptions};
 pub(crate) use times::{Extent, Interval, LONG, Steps, TimeSteps, Times};
 pub(crate) use warning::Warning;
+pub(crate) use what_if::{FasterCode, Saving, WhatIf};

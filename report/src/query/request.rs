@@ -4,7 +4,7 @@ use regex_lite::Regex;
 
 use super::{
     By, Column, Field, Filters, FrameKey, Graph, Inspection, Kind, Mode, Name, Needs, Number,
-    Shape, Shown, SortKey, Source, SymbolOptions, TableColumn, TimeSteps, TraceColumn,
+    Shape, Shown, SortKey, Source, SymbolOptions, TableColumn, TimeSteps, TraceColumn, WhatIf,
 };
 use crate::terminal::style::Style;
 
@@ -120,6 +120,8 @@ pub struct Query {
     pub nanosecs: bool,
     /// Text between fields, in place of padding.
     pub separator: Option<String>,
+    /// Changes whose effect on the critical path is asked for.
+    pub(crate) what_if: Vec<WhatIf>,
     pub(crate) chains: ChainOptions,
     pub(crate) filters: Filters,
     pub(crate) symbol_sources: SymbolOptions,

@@ -35,11 +35,13 @@ pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
 pub(crate) use off_cpu::{
-    Activity, IdleThreads, InterruptWakes, OffCpu, RanSpan, RanThread, Role, StandIn, SwitchCounts,
-    Unsampled, WakeFields, is_switches,
+    Activity, IdleThreads, InterruptWakes, OffCpu, RanSpan, RanThread, Role, StandIn, Stretch,
+    StretchKind, SwitchCounts, Unsampled, Wake, WakeFields, Waker, is_switches,
 };
 pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{
     Mapping, Memory, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts,
 };
-pub(crate) use waits::{CriticalPiece, PathShares, PathSpan, WaitingThread, Waits};
+pub(crate) use waits::{
+    CriticalPiece, PathShares, PathSpan, PieceKind, Savings, WaitingThread, Waits,
+};

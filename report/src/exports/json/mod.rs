@@ -10,6 +10,7 @@ use serde::ser::Serializer;
 use super::export::{Answer, Export};
 use crate::count::metrics::{MetricValue, Metrics, share};
 use crate::profile::counts::{EventCount, ThreadCounts};
+use crate::profile::critical_path::PathOfInput;
 use crate::profile::user_stacks::BrokenStacks;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Column, Needs, Number, Query, Warning};
@@ -42,6 +43,8 @@ struct Report<'p> {
     group: Option<Vec<GroupOut<'p>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<Vec<ThreadOut<'p>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_paths: Vec<PathOut<'p>>,
     broken_stacks: Vec<BrokenStacks<'p>>,
     warnings: &'p [Warning],
 }
@@ -74,6 +77,49 @@ struct ThreadOut<'p> {
 struct ThreadCountOut<'p> {
     event: &'p str,
     value: u64,
+}
+
+/// The critical path of an input, with the nanoseconds of each kind of piece.
+#[derive(Serialize)]
+struct PathOut<'p> {
+    tid: i32,
+    comm: &'p str,
+    period: u64,
+    kinds: BTreeMap<&'static str, u64>,
+    threads: usize,
+    changes: usize,
+    what_if: Vec<WhatIfOut<'p>>,
+}
+
+#[derive(Serialize)]
+struct WhatIfOut<'p> {
+    name: &'p str,
+    percent: f64,
+    on_path: u64,
+    saved: u64,
+    first_order: u64,
+}
+
+impl<'p> PathOut<'p> {
+    fn of(path: &'p PathOfInput) -> Self {
+        let kinds = path.by_kind().into_iter().map(|(kind, time)| (kind.name(), time));
+        let what_if = path.what_if.iter().map(|answer| WhatIfOut {
+            name: &answer.name,
+            percent: answer.part * 100.0,
+            on_path: answer.on_path,
+            saved: answer.saved,
+            first_order: answer.first_order,
+        });
+        Self {
+            tid: path.tid,
+            comm: &path.comm,
+            period: path.length(),
+            kinds: kinds.collect(),
+            threads: path.threads(),
+            changes: path.changes(),
+            what_if: what_if.collect(),
+        }
+    }
 }
 
 /// Row of the group table, with the counts of all events.
@@ -218,7 +264,9 @@ fn print(profile: &Profile, query: &Query, out: &mut dyn Write) -> io::Result<()
     let broken_stacks = profile.program_stacks.broken();
     let inputs = &profile.inputs;
     let threads = query.threads.then(|| threads(profile));
+    let critical_paths = profile.paths.iter().map(PathOut::of).collect();
     let schema = "recrep-report/1";
-    let report = Report { schema, inputs, events, group, threads, broken_stacks, warnings };
+    let report =
+        Report { schema, inputs, events, group, threads, critical_paths, broken_stacks, warnings };
     write(&report, out)
 }

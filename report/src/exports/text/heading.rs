@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use recrep_console::units;
 
 use crate::count::metrics::share;
-use crate::profile::critical_path::PathOfInput;
+use crate::profile::critical_path::WhatIfAnswer;
 use crate::profile::recording::When;
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Number, Query};
@@ -37,7 +37,10 @@ pub(super) fn print(profile: &Profile, screen: Screen, out: &mut dyn Write) -> i
         inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
     }
     for path in &profile.paths {
-        writeln!(out, "# {}", critical_path(path))?;
+        writeln!(out, "# {}", escape(&path.described()))?;
+        for answer in &path.what_if {
+            writeln!(out, "# {}", what_if(answer))?;
+        }
     }
     let lost_events = sum(profile, |input| input.lost_events);
     let filtered_samples = sum(profile, |input| input.filtered_samples);
@@ -92,23 +95,21 @@ pub(super) fn event(table: &EventTable<'_>, out: &mut dyn Write) -> io::Result<(
     writeln!(out, "#")
 }
 
-/// Describes a critical path: its length, what its threads did, and how often it changes them.
-fn critical_path(path: &PathOfInput) -> String {
-    let length = path.length();
-    let kinds = path
-        .by_kind()
-        .into_iter()
-        .map(|(kind, time)| format!("{:.1} % {}", share(time, length), kind.name()));
-    let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let (threads, changes) = (path.threads(), path.changes());
+/// Says how much shorter a run would be.
+fn what_if(answer: &WhatIfAnswer) -> String {
+    let WhatIfAnswer { name, part, on_path, saved, first_order, length } = answer;
+    let limit = match answer.is_limited() {
+        true => format!("; {} if no other path became the longest", units::time(*first_order)),
+        false => String::new(),
+    };
+    let percent = part * 100.0;
+    let digits = if percent.fract() == 0.0 { 0 } else { 1 };
     format!(
-        "Critical path of {} (tid {}), {}: {kinds}; {threads} thread{}, {changes} change{} of thread",
-        escape(&path.comm),
-        path.tid,
-        units::time(length),
-        plural(threads),
-        plural(changes),
+        "If {} ({} on the path) were {percent:.digits$} % faster: {} ({:.0} %) shorter{limit}",
+        escape(name),
+        units::time(*on_path),
+        units::time(*saved),
+        share(*saved, *length)
     )
 }
 

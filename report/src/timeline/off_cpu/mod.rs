@@ -143,7 +143,7 @@ pub(crate) struct Run {
     pub(crate) offset: u64,
     /// Nanoseconds that the thread ran since its sample before; of the last one also those after
     /// it.
-    share: u64,
+    pub(crate) share: u64,
 }
 
 /// Times of a thread, each list in order of time.

@@ -15,7 +15,6 @@
 mod build;
 mod owners;
 mod path;
-#[cfg(test)]
 mod replay;
 mod shares;
 mod spans;
@@ -23,7 +22,6 @@ mod spans;
 mod tests;
 
 pub(crate) use path::{CriticalPiece, PieceKind};
-#[cfg(test)]
 pub(crate) use replay::Savings;
 pub(crate) use shares::PathShares;
 pub(crate) use spans::PathSpan;
@@ -58,9 +56,9 @@ pub(crate) struct WaitingThread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handover {
     /// Time at which the first one left.
-    time: u64,
+    pub(crate) time: u64,
     /// Index of the thread that left.
-    owner: u32,
+    pub(crate) owner: u32,
 }
 
 impl WaitingThread {
