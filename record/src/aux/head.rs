@@ -10,6 +10,7 @@ use super::areas::Areas;
 use super::info::{self, Switches, TraceSetup, put};
 use super::kind::TraceKind;
 use super::pmu_values::PmuValues;
+use super::spe_cpus;
 use crate::kernel::counters::Counters;
 use crate::kernel::ring::Clock;
 use crate::machine::Machine;
@@ -52,17 +53,19 @@ impl Areas {
         let Some(event) = counters.events.iter().find(|event| event.has_aux) else {
             return Vec::new();
         };
-        let facts = PmuValues::read(
-            &machine.sysfs,
-            event.pmu.as_deref().unwrap_or_default(),
-            event.attr.kind.0,
-        );
+        let pmu = event.pmu.as_deref().unwrap_or_default();
+        let facts = PmuValues::read(&machine.sysfs, pmu, event.attr.kind.0);
+        let cpus = match kind {
+            TraceKind::ArmSpe => spe_cpus::of_several_kinds(&machine.sysfs, pmu, &machine.online),
+            _ => Vec::new(),
+        };
         let recorded = TraceSetup {
             clock: self.clock,
             snapshot: self.snapshots().is_some(),
             per_cpu: self.are_per_cpu(),
             switches: switches(counters),
             filter: event.filter.as_deref(),
+            cpus,
         };
         info::private(kind, &facts, &recorded)
     }

@@ -7,10 +7,11 @@ use recrep_format::record::{Body, Record};
 
 use super::kind::TraceKind;
 use super::pmu_values::PmuValues;
+use super::spe_cpus::{self, SpeCpu};
 use crate::kernel::ring::Clock;
 
 /// Properties of a recording that decoders need.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TraceSetup<'a> {
     /// Conversion from the CPU's cycle counter to timestamps.
     pub clock: Option<Clock>,
@@ -22,6 +23,8 @@ pub(super) struct TraceSetup<'a> {
     pub switches: Switches,
     /// Address filter of the AUX event.
     pub filter: Option<&'a str>,
+    /// CPUs, if they are of several kinds and the trace depends on that.
+    pub cpus: Vec<SpeCpu>,
 }
 
 /// Source of context switches.
@@ -71,7 +74,7 @@ pub(super) fn private(kind: TraceKind, facts: &PmuValues, recorded: &TraceSetup<
             words.push(u64::from(recorded.snapshot));
             words
         }
-        TraceKind::ArmSpe => vec![number, u64::from(recorded.per_cpu)],
+        TraceKind::ArmSpe => spe_cpus::private(facts, recorded.per_cpu, &recorded.cpus),
         TraceKind::HisiPtt | TraceKind::CoreSight => vec![number],
         TraceKind::S390 => Vec::new(),
     }
@@ -107,6 +110,7 @@ mod tests {
             per_cpu: true,
             switches: Switches::Cpu,
             filter: Some("filter 0x10/0x8"),
+            cpus: Vec::new(),
         };
         let words = private(TraceKind::IntelPt, &intel_pt(), &recorded);
         let fixed = [

@@ -30,6 +30,7 @@ mod info;
 mod kind;
 mod pmu_values;
 mod snapshot;
+mod spe_cpus;
 
 pub(crate) use areas::{Areas, add_index};
 

@@ -23,6 +23,8 @@ pub(crate) struct PmuValues {
     pub max_nonturbo_ratio: u64,
     /// `caps/event_trace`.
     pub event_trace: u64,
+    /// `caps/min_interval`.
+    pub min_interval: u64,
 }
 
 impl PmuValues {
@@ -42,6 +44,7 @@ impl PmuValues {
             tsc_ctc: dir.text("tsc_art_ratio").and_then(|text| ratio(&text)).unwrap_or_default(),
             max_nonturbo_ratio: dir.number("max_nonturbo_ratio"),
             event_trace: dir.number("caps/event_trace"),
+            min_interval: dir.number("caps/min_interval"),
         }
     }
 }
@@ -98,6 +101,7 @@ pub(super) mod tests {
             tsc_ctc: (168, 2),
             max_nonturbo_ratio: 24,
             event_trace: 1,
+            min_interval: 0,
         }
     }
 
