@@ -18,6 +18,7 @@
 //!  samples       │    a file opened: its side-band, its filters, the pass over its samples
 //!  callchain     │    callchains ─► frames; unwinding of copied stacks
 //!  code          │    function ─► instructions with counts, source lines, jumps
+//!  decode        │    traces of processors ─► samples
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
 //!  timeline      │    side-band records ─► threads and mappings at any time, what was lost, time off CPUs,
@@ -45,6 +46,7 @@ mod code;
 mod commands;
 mod compare;
 mod count;
+mod decode;
 mod engine;
 mod exports;
 mod input;

@@ -124,6 +124,12 @@ impl UnpackBuffer {
         }
     }
 
+    /// Returns the memory, for other bytes than unpacked ones.
+    pub fn cleared(&mut self) -> &mut Vec<u8> {
+        self.bytes.clear();
+        &mut self.bytes
+    }
+
     /// Takes the memory of an unpacked stream back, and returns its bytes.
     pub fn keep(&mut self, unpacking: Unpacking) -> &[u8] {
         (self.bytes, self.decompressor) = (unpacking.pending, unpacking.decompressor);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use clap::Args;
 
 use crate::query::lists::{Names, cpus, functions, names, numbers};
-use crate::query::{Filters, SampleFilters, Times};
+use crate::query::{Filters, Itrace, SampleFilters, Times};
 
 /// Filters by time, task and CPU.
 #[derive(Clone, Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) struct TaskFilterArgs {
 impl TaskFilterArgs {
     pub(crate) fn filters(self) -> SampleFilters {
         let Self { times, comms, pids, tids, cpus } = self;
-        SampleFilters { times, comms, dsos: None, pids, tids, cpus }
+        SampleFilters { times, comms, pids, tids, cpus, ..SampleFilters::default() }
     }
 }
 
@@ -63,11 +63,30 @@ pub(crate) struct SampleFilterArgs {
         value_parser = names::<HashSet<String>>
     )]
     dsos: Option<HashSet<String>>,
+
+    /// Samples to make of traces (Intel PT, Intel BTS, Arm SPE), by letter
+    ///
+    /// i and y: instructions and cycles, with a period such as 100us (ms, us, ns), 1000i
+    /// (instructions) or 10t (ticks); b: branches, c: calls, r: returns; f, m, t, a, M: accesses to
+    /// the first and the last level of the cache and to the TLB, remote ones, memory; x:
+    /// transactions; w: ptwrites; p: power events; I: interrupts; o: other events; g and l with a
+    /// number: callchains and last branches of so many entries; e: errors. Without LETTERS, all
+    /// that perf makes by default
+    #[arg(
+        long, value_name = "LETTERS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", value_parser = Itrace::parse, overrides_with = "no_itrace"
+    )]
+    itrace: Option<Itrace>,
+
+    /// Do not decode traces
+    #[arg(long, overrides_with = "itrace")]
+    no_itrace: bool,
 }
 
 impl SampleFilterArgs {
     pub(crate) fn filters(self) -> SampleFilters {
-        SampleFilters { dsos: self.dsos, ..self.tasks.filters() }
+        let itrace = if self.no_itrace { Itrace::Nothing } else { self.itrace.unwrap_or_default() };
+        SampleFilters { dsos: self.dsos, itrace, ..self.tasks.filters() }
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn summary(query: &Query, session: &Session<'_>) -> InputSummary {
     InputSummary {
         path: input.name.clone(),
         bytes: input.len(),
-        samples: input.profile_samples().unwrap_or_else(|| split.samples()),
+        samples: input.profile_samples().unwrap_or_else(|| session.samples()),
         records: records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
         lost_samples: total(&side_band.lost_samples),

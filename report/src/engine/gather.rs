@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 
 use super::counted::NameSources;
 use super::input_profile::profile;
+use crate::decode;
 use crate::input::several::each_merged;
-use crate::input::{Input, Keep, OpenError, OpenedInput};
+use crate::input::{Input, Keep, OpenError};
 use crate::profile::names::{ProfileNames, SharedNames};
 use crate::profile::{InputSummary, Profile};
 use crate::query::{FilterValues, KeyError, Query, Source, Warning};
@@ -81,7 +82,7 @@ impl<'q> Answering<'q> {
         of: &dyn Fn(&Session<'_>) -> T,
     ) -> anyhow::Result<InputAnswer<T>> {
         let Self { query, resolver, names, answered, second } = self;
-        let opened = OpenedInput::new(input, Keep::Some)?;
+        let opened = decode::open(input, Keep::Some, &query.filters.samples.itrace)?;
         let session = &Session::open(&opened, query.mode, Some(resolver));
         let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
         let query =

@@ -28,7 +28,7 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 use recrep_format::record::{RawRecord, RecordHeader};
 
-use super::unpack::{UnpackBuffer, UnpackedPart};
+use super::unpack::{DecodedPart, UnpackBuffer, UnpackedPart};
 use crate::terminal::progress;
 
 /// Minimum length of a piece in bytes; the last piece of a chunk may be shorter.
@@ -37,6 +37,10 @@ const PIECE: usize = 1 << 20;
 const CHUNK: usize = 4 * PIECE;
 /// Number of headers in a row that must look valid where a chunk starts.
 const PLAUSIBLE: usize = 8;
+
+/// Number of positions of the records of a decoded part, whose length is not known before: more
+/// than their bytes.
+const DECODED_SPAN: u64 = 1 << 32;
 
 /// A part of a stream: for the workers, consecutive whole records.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +106,7 @@ impl<'a> Split<'a> {
             // Once here, once by the workers.
             progress::expect(2 * part.size() as u64);
             all.push(Piece::new(part, offset, endian));
-            offset += part.size() as u64;
+            offset += part.span();
         }
         self.walk_chunks(&all, CHUNK);
     }
@@ -171,6 +175,8 @@ fn is_side_band(kind: RecordType) -> bool {
         RecordType::BUILD_ID
             | RecordType::ID_INDEX
             | RecordType::AUXTRACE
+            | RecordType::AUXTRACE_INFO
+            | RecordType::TIME_CONV
             | RecordType::SIMPLEPERF_KERNEL_SYMBOL
             | RecordType::EVENT_UPDATE
             | RecordType::THREAD_MAP
@@ -187,11 +193,16 @@ impl<'a> Piece<'a> {
         Self { part, begin: 0, size: part.size(), offset, endian }
     }
 
+    /// Returns whether its records are those of the file, not decoded from other data.
+    pub(crate) fn is_recorded(&self) -> bool {
+        !matches!(self.part, UnpackedPart::Decoded(_))
+    }
+
     /// Returns the bytes of the records if they are in memory.
     pub(crate) fn kept(&self) -> Option<&'a [u8]> {
         match self.part {
             UnpackedPart::Kept(bytes) => bytes.get(self.begin..self.begin + self.size),
-            UnpackedPart::Packed(..) => None,
+            UnpackedPart::Packed(..) | UnpackedPart::Decoded(_) => None,
         }
     }
 
@@ -215,6 +226,7 @@ impl<'a> Piece<'a> {
         let bytes = match self.part {
             UnpackedPart::Kept(_) => self.bytes(),
             UnpackedPart::Packed(section, _) => section.unpack(self.endian, buffer),
+            UnpackedPart::Decoded(part) => part.decode(buffer),
         };
         Frames::new(bytes, self.offset, self.endian)
     }
@@ -226,8 +238,12 @@ impl<'a> Piece<'a> {
 
     /// Walks the records that start in `begin..end`. Returns the position after the last one, too.
     fn walk(self, begin: usize, end: usize) -> (usize, Split<'a>) {
-        if let UnpackedPart::Packed(_, skimmed) = self.part {
-            return (end, self.skimmed(skimmed));
+        match self.part {
+            UnpackedPart::Kept(_) => {}
+            UnpackedPart::Packed(_, skimmed) => return (end, self.skimmed(skimmed)),
+            UnpackedPart::Decoded(_) => {
+                return (end, Split { pieces: vec![self], ..Split::default() });
+            }
         }
         let mut found = Split::default();
         let mut samples = 0u64;
@@ -306,6 +322,15 @@ impl UnpackedPart<'_, Skimmed> {
         match self {
             Self::Kept(bytes) => bytes.len(),
             Self::Packed(_, skimmed) => skimmed.len,
+            Self::Decoded(DecodedPart { size, .. }) => *size,
+        }
+    }
+
+    /// Returns the number of positions that its records may take.
+    pub(crate) fn span(&self) -> u64 {
+        match self {
+            Self::Decoded(_) => DECODED_SPAN,
+            part => part.size() as u64,
         }
     }
 }

@@ -8,6 +8,8 @@
 //!   ├────────┼─────────────┼──────────┤       positions
 //! ```
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
@@ -16,7 +18,9 @@ use recrep_format::endian::Endian;
 use recrep_format::read::{File, Frames, is_compressed};
 
 use crate::input::split::{Skimmed, Split};
-use crate::input::unpack::{self, MIN_SECTION, Unpacked, UnpackedPart};
+use crate::input::unpack::{
+    self, DecodedPart, MIN_SECTION, RecordSource, UnpackBuffer, Unpacked, UnpackedPart,
+};
 use crate::input::{Input, OpenError};
 use crate::query::Warning;
 
@@ -44,6 +48,9 @@ impl<'i> OpenedInput<'i> {
 #[derive(Debug)]
 pub(crate) struct Streams<'f> {
     all: Vec<UnpackedStream<'f>>,
+    keep: Keep,
+    /// Sources of decoded records.
+    decoded: Vec<Arc<dyn RecordSource + 'f>>,
 }
 
 #[derive(Debug)]
@@ -55,6 +62,13 @@ struct UnpackedStream<'f> {
     /// File offset of its first byte.
     offset: u64,
     unpacked: Unpacked<'f, Skimmed>,
+}
+
+impl UnpackedStream<'_> {
+    /// Returns the position after its last byte.
+    fn end(&self) -> u64 {
+        self.begin + self.unpacked.parts.iter().map(UnpackedPart::span).sum::<u64>()
+    }
 }
 
 /// How much of unpacked streams stays in memory.
@@ -95,9 +109,57 @@ impl<'f> Streams<'f> {
         let mut begin = all.first().map_or(0, |first| first.begin);
         for stream in &mut all {
             stream.begin = begin;
-            begin += stream.unpacked.parts.iter().map(|part| part.size() as u64).sum::<u64>();
+            begin = stream.end();
         }
-        Self { all }
+        Self { all, keep, decoded: Vec::new() }
+    }
+
+    /// Adds records that are decoded from others, with positions after those of all streams.
+    pub(crate) fn add_decoded(&mut self, source: Arc<dyn RecordSource + 'f>) {
+        let parts = DecodedPart::all(&source);
+        self.decoded.push(source);
+        let parts = match self.keep {
+            Keep::Some => parts.into_iter().map(UnpackedPart::Decoded).collect(),
+            Keep::All => {
+                let records = parts.par_iter().map(|part| {
+                    let mut buffer = UnpackBuffer::default();
+                    part.decode(&mut buffer).to_vec()
+                });
+                records.map(|bytes| UnpackedPart::Kept(bytes.into())).collect()
+            }
+        };
+        let begin = self.all.last().map_or(0, UnpackedStream::end);
+        let unpacked = Unpacked { parts, ..Unpacked::default() };
+        self.all.push(UnpackedStream { file: None, begin, offset: begin, unpacked });
+    }
+
+    /// Returns the sources of decoded records.
+    pub(crate) fn decoded(&self) -> impl Iterator<Item = &(dyn RecordSource + 'f)> {
+        self.decoded.iter().map(|source| &**source)
+    }
+
+    /// Returns the number of decoded samples, as far as they are not among the records in memory.
+    pub(crate) fn decoded_samples(&self) -> u64 {
+        match self.keep {
+            Keep::Some => self.decoded().map(RecordSource::samples).sum(),
+            Keep::All => 0,
+        }
+    }
+
+    /// Returns bytes at a position of a stream, if they are those of the input itself.
+    pub(crate) fn borrowed(&self, position: u64, len: usize) -> Option<&'f [u8]> {
+        let stream = self.all.iter().rev().find(|stream| stream.begin <= position)?;
+        let mut begin = stream.begin;
+        for part in &stream.unpacked.parts {
+            let end = begin + part.span();
+            if position < end {
+                let UnpackedPart::Kept(Cow::Borrowed(bytes)) = part else { return None };
+                let at = usize::try_from(position - begin).ok()?;
+                return bytes.get(at..at.checked_add(len)?);
+            }
+            begin = end;
+        }
+        None
     }
 
     /// Walks all streams and cuts them into pieces.

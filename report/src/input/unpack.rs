@@ -22,6 +22,8 @@
 //! unpacked again where they are read.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use recrep_format::endian::Endian;
@@ -29,6 +31,8 @@ use recrep_format::error::{Error, Result};
 pub(crate) use recrep_format::read::UnpackBuffer;
 use recrep_format::read::{Decompressor, Frames, Unpacking, most_of_section};
 use recrep_format::record::RawRecord;
+
+use crate::query::Warning;
 
 /// Usual minimum length of a section but the last, in packed bytes: tiny frames are not worth a
 /// section each.
@@ -93,6 +97,48 @@ pub(crate) enum UnpackedPart<'a, K> {
     Kept(Cow<'a, [u8]>),
     /// Where it is unpacked from, and what was kept of it.
     Packed(Section<'a>, K),
+    /// What it is decoded from.
+    Decoded(DecodedPart<'a>),
+}
+
+/// Records that are decoded from what is no records, such as the traces of processors. They are
+/// decoded each time that they are read.
+pub(crate) trait RecordSource: Debug + Send + Sync {
+    /// Returns the number of bytes that each part is decoded from.
+    fn parts(&self) -> Vec<usize>;
+
+    /// Appends the records of a part.
+    fn decode(&self, part: usize, into: &mut Vec<u8>);
+
+    /// Returns the number of samples in the parts that were decoded so far.
+    fn samples(&self) -> u64;
+
+    /// Returns what the parts that were decoded so far lack.
+    fn warnings(&self) -> Vec<Warning>;
+}
+
+/// A part of the records of a source.
+#[derive(Clone, Debug)]
+pub(crate) struct DecodedPart<'a> {
+    source: Arc<dyn RecordSource + 'a>,
+    number: usize,
+    /// Number of bytes that it is decoded from.
+    pub(crate) size: usize,
+}
+
+impl<'a> DecodedPart<'a> {
+    /// Returns all parts of a source.
+    pub(crate) fn all(source: &Arc<dyn RecordSource + 'a>) -> Vec<Self> {
+        let sizes = source.parts().into_iter().enumerate();
+        sizes.map(|(number, size)| Self { source: Arc::clone(source), number, size }).collect()
+    }
+
+    /// Decodes the records.
+    pub(crate) fn decode<'b>(&self, buffer: &'b mut UnpackBuffer) -> &'b [u8] {
+        let bytes = buffer.cleared();
+        self.source.decode(self.number, bytes);
+        bytes
+    }
 }
 
 /// A stream of records without its containers.
@@ -232,6 +278,7 @@ mod tests {
         let mut buffer = UnpackBuffer::default();
         let of_part = |part: &UnpackedPart<'_, Vec<u8>>| match part {
             UnpackedPart::Kept(bytes) => bytes.to_vec(),
+            UnpackedPart::Decoded(_) => unreachable!(),
             UnpackedPart::Packed(section, skimmed) => {
                 assert_eq!(section.unpack(Endian::Little, &mut buffer), skimmed);
                 skimmed.clone()

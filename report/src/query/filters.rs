@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::itrace::Itrace;
 use super::lists::Names;
 use super::times::Times;
 use super::warning::Warning;
@@ -21,6 +22,8 @@ pub(crate) struct SampleFilters {
     pub tids: Option<HashSet<i32>>,
     /// CPUs; samples on others do not count in totals either.
     pub cpus: Option<HashSet<u32>>,
+    /// Samples that are made of the traces of processors.
+    pub itrace: Itrace,
 }
 
 /// Filters of the samples that make rows. As in perf, other samples still count in the event's

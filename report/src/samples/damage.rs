@@ -4,6 +4,7 @@ use recrep_console::units;
 use recrep_format::read;
 
 use super::session::Session;
+use crate::input::unpack::RecordSource;
 use crate::query::Warning;
 
 impl Session<'_> {
@@ -51,12 +52,13 @@ impl Session<'_> {
             let offset = Some(error.offset);
             all.push(Warning { offset, ..Warning::new(error.kind.code(), message) });
         }
-        if self.side_band.aux_bytes > 0 {
+        if self.streams.decoded().next().is_none() && self.side_band.aux_bytes > 0 {
             let size = units::bytes(self.side_band.aux_bytes);
             let message =
                 format!("{size} of AUX trace is not decoded here (rep dump shows the records)");
             all.push(Warning::new("aux-not-decoded", message));
         }
+        all.extend(self.streams.decoded().flat_map(RecordSource::warnings));
         let truncated = [
             "record of AUX trace is truncated: the trace lacks what came after (larger AUX buffers \
              may help)",

@@ -140,13 +140,19 @@ impl<'f> Session<'f> {
         })
     }
 
+    /// Returns the number of samples: those of the file, and those of traces that were decoded so
+    /// far.
+    pub(crate) fn samples(&self) -> u64 {
+        self.split.samples() + self.streams.decoded_samples()
+    }
+
     /// Returns the steps in which times are shown.
     pub(crate) fn steps(&self, asked: TimeSteps) -> Steps {
         match asked {
             TimeSteps::Length(length) => Steps { origin: 0, length },
             TimeSteps::Fitting => {
                 let (first, last) = self.sampled_between();
-                Steps::fitting(first, last, self.split.samples())
+                Steps::fitting(first, last, self.samples())
             }
         }
     }

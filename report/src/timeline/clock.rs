@@ -105,7 +105,7 @@ impl<'f> Clock<'f> {
         let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
         Self {
             attrs,
-            pieces: pieces.to_vec(),
+            pieces: pieces.iter().filter(|piece| piece.is_recorded()).copied().collect(),
             first_round: first_round.unwrap_or(u64::MAX),
             ordered: all || mode == Mode::Pipe,
             limits: OnceLock::new(),

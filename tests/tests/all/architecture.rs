@@ -251,6 +251,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "profile",
             "scan",
             "samples",
+            "decode",
             "callchain",
             "code",
             "count",

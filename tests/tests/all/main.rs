@@ -53,4 +53,5 @@ mod script_agrees;
 mod script_rows;
 mod share;
 mod speedscope;
+mod traces;
 mod ways;

@@ -18,12 +18,13 @@ use super::samples::{self, EVENT, ReadPieces, SampleGroup, SampleWorker};
 use super::stack_table::StackTable;
 use super::stacks::{FRAMES, FrameCells, STACKS};
 use crate::count::Count;
+use crate::decode;
 use crate::engine::counted::with_samples;
 use crate::engine::described::dropped_warnings;
 use crate::engine::facts::{RecordingFacts, facts};
 use crate::engine::unmatched::{self, RecordedSamples};
 use crate::engine::{FrameTexts, Labeller, fetching};
-use crate::input::{Input, Keep, OpenedInput};
+use crate::input::{Input, Keep};
 use crate::query::{FilterValues, Mode, Query, Source, Warning};
 use crate::samples::Session;
 use crate::scan::{Dropped, SampleReader, Scan};
@@ -86,7 +87,7 @@ impl InputExport<'_> {
         name: &str,
         input: &Input,
     ) -> anyhow::Result<(Vec<FinishedPart>, Vec<Warning>)> {
-        let opened = OpenedInput::new(input, Keep::Some)?;
+        let opened = decode::open(input, Keep::Some, &self.query.filters.samples.itrace)?;
         let session = &Session::open(&opened, Mode::Samples, Some(self.resolver));
         let mut warnings = fetching::fetch(self.query, session, self.resolver)?;
         let groups = &Groups::read(session.file, &session.split.side_band, &session.clock);
@@ -106,7 +107,7 @@ impl InputExport<'_> {
         let is_empty = totals.iter().all(|total| total.samples == 0);
         let filters = unmatched::filter_values(&self.query.filters, is_empty, recorded)?;
         match is_empty {
-            true => warnings.push(FilterValues::failure(&filters, session.split.samples())),
+            true => warnings.push(FilterValues::failure(&filters, session.samples())),
             false => warnings.extend(FilterValues::partly(&filters)),
         }
         Ok((parts, warnings))

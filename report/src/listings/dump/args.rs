@@ -35,6 +35,10 @@ pub(crate) struct DumpOptions {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub payload: usize,
 
+    /// Print the packets of traces (Intel PT, Intel BTS, Arm SPE), below AUXTRACE records
+    #[arg(long)]
+    pub packets: bool,
+
     /// Only records of these types, by name or number: MMAP2,SAMPLE or 10,9
     #[arg(long = "type", value_name = "TYPE[,TYPE…]", value_parser = types)]
     pub types: Option<BTreeSet<RecordType>>,

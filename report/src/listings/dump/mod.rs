@@ -22,6 +22,7 @@
 
 mod args;
 mod body;
+mod packets;
 mod record;
 mod sample;
 mod stream;
@@ -62,7 +63,11 @@ fn print_input(
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
     let file = &input.parsed()?;
-    let known = &FileFacts::of(file);
+    let mut known = FileFacts::of(file);
+    if options.packets {
+        known = known.with_trace(file.records().map_while(Result::ok));
+    }
+    let known = &known;
     let streams = input.streams().iter().map(|stream| {
         (Frames::new(&stream.bytes, 0, file.endian), format!("{}:", escape(&stream.name)))
     });

@@ -4,7 +4,7 @@
 use std::fmt::{self, Display};
 use std::io::Write;
 
-use recrep_format::abi::{CpuMode, RecordType, RegsArch, misc};
+use recrep_format::abi::{AuxtraceKind, CpuMode, RecordType, RegsArch, misc};
 use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::fields::{Fields, Value};
 use recrep_format::read::File;
@@ -22,6 +22,8 @@ pub(super) struct FileFacts<'f> {
     pub(super) registers: Option<RegsArch>,
     /// Number of CPUs of the recorded machine; 0 if unknown.
     pub(super) cpus: u32,
+    /// Kind of the traces; `None` if it is not known, or not needed.
+    pub(super) trace: Option<AuxtraceKind>,
 }
 
 impl<'f> FileFacts<'f> {
@@ -35,7 +37,18 @@ impl<'f> FileFacts<'f> {
             events: entries.map(|entry| escape(&entry.event_name()).into_owned()).collect(),
             registers,
             cpus,
+            trace: None,
         }
+    }
+
+    /// Returns the same facts with the kind of the traces.
+    pub(super) fn with_trace(self, records: impl Iterator<Item = RawRecord<'f>>) -> Self {
+        let mut infos = records.filter(|raw| raw.header.kind == RecordType::AUXTRACE_INFO);
+        let trace = infos.find_map(|raw| match self.file.attrs.decode(&raw).ok()?.body {
+            Body::AuxtraceInfo(info) => Some(info.kind),
+            _ => None,
+        });
+        Self { trace, ..self }
     }
 }
 

@@ -9,6 +9,7 @@ use recrep_format::error::Error;
 use recrep_format::read::{Frames, Unpacking};
 
 use super::DumpOptions;
+use super::packets;
 use super::record::{FileFacts, RecordLines, hex_dump};
 use crate::query::Warning;
 
@@ -197,17 +198,23 @@ pub(super) fn print(
         if !options.no_raw {
             hex_dump(raw.bytes, usize::MAX, &mut lines.out);
         }
-        match known.file.attrs.decode(&raw) {
-            Ok(record) => lines.record(&raw, &record),
+        let decoded = known.file.attrs.decode(&raw);
+        match &decoded {
+            Ok(record) => lines.record(&raw, record),
             Err(error) => {
                 lines.write(format_args!("  malformed: {error}\n"));
-                malformed.get_or_insert_with(|| (0, located(&error, name))).0 += 1;
+                malformed.get_or_insert_with(|| (0, located(error, name))).0 += 1;
             }
         }
         if !raw.payload.is_empty() {
             let at = raw.offset + raw.bytes.len() as u64;
             lines.write(format_args!("  payload: {} bytes at {name}{at:#x}\n", raw.payload.len()));
             hex_dump(raw.payload, options.payload, &mut lines.out);
+            if let Some(kind) = known.trace
+                && let Ok(record) = &decoded
+            {
+                packets::print(&mut lines, kind, record, raw.payload);
+            }
         }
     }
     (lines.out, malformed)

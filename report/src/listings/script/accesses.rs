@@ -13,9 +13,10 @@ use super::filter::ListingFilter;
 use super::frames::Finder;
 use super::sample::ScriptSample;
 use super::values;
+use crate::decode;
 use crate::engine::fetching;
 use crate::engine::unmatched::{self, RecordedSamples};
-use crate::input::{Input, Keep, OpenedInput, each};
+use crate::input::{Input, Keep, each};
 use crate::query::{Column, FilterValues, Mode, Query, SortKey, Warning};
 use crate::samples::{Session, TaskFinder, positions, record_at};
 use crate::symbols::{Module, Resolver};
@@ -123,7 +124,7 @@ fn list_input(
     out: &mut impl Write,
 ) -> anyhow::Result<ListedAccesses> {
     let (query, mut warnings) = (&asked.query, Vec::new());
-    let opened = OpenedInput::new(input, Keep::All)?;
+    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace)?;
     let session = &Session::open(&opened, Mode::Samples, Some(resolver));
     let symbol_sources = query.symbol_sources.clone();
     let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
@@ -135,7 +136,7 @@ fn list_input(
     let symbol_sources = &query.symbol_sources;
     let recorded = RecordedSamples { session, resolver, symbol_sources, mode: query.mode };
     let filters = unmatched::filter_values(&query.filters, accesses == 0, recorded)?;
-    Ok(ListedAccesses { accesses, samples: session.split.samples(), filters, warnings })
+    Ok(ListedAccesses { accesses, samples: session.samples(), filters, warnings })
 }
 
 /// Prints the accesses of a file; returns their number, and warnings about unproven names.

@@ -47,10 +47,11 @@ use std::ops::ControlFlow;
 
 use crate::callchain::ChainLimit;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
+use crate::decode;
 use crate::engine::unmatched::{self, RecordedSamples};
 use crate::engine::{fetching, multiplexed};
 use crate::exports::outputs::SampleForm;
-use crate::input::{Input, Keep, OpenedInput};
+use crate::input::{Input, Keep};
 use crate::listings::dump::{self, DumpOptions};
 use crate::listings::info;
 use crate::profile::modules::Doubts;
@@ -114,7 +115,7 @@ fn list(
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
-    let opened = OpenedInput::new(input, Keep::All)?;
+    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace)?;
     let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
     if query.header.is_asked() || query.header_only {
         info::comment_on(session, out).context(CANNOT_WRITE)?;
@@ -184,7 +185,7 @@ fn unmatched(
         mode: Mode::Samples,
     };
     let all = unmatched::filter_values(&filters, is_without_samples, recorded)?;
-    let samples = session.split.samples();
+    let samples = session.samples();
     if !is_without_samples {
         return Ok(FilterValues::partly(&all).collect());
     }

@@ -1,0 +1,173 @@
+//! Traces of processors as samples: one more source of records for the pass over samples.
+//!
+//! ```text
+//!   AUXTRACE records ─► queues: the bytes of each ring ─► parts ─┐     a decoder for each kind of trace
+//!   AUXTRACE_INFO, TIME_CONV ─► kind, clock                      ▼
+//!   side-band ─► timeline, threads on CPUs ────────────────────► part ─► samples, as records
+//!   --itrace ─► events, with perf's names                             └► gaps, by reason
+//! ```
+//!
+//! [`open`] opens an input with the samples of its traces: their events are added to those of the
+//! file, and the parts of the traces to the pieces that the workers of `samples` take. A part is
+//! decoded where it is read, by whichever worker takes it: all cores decode, and each holds one
+//! part. What reads samples does not know of traces.
+//!
+//! A new kind of trace is a [`TraceDecoder`] and a line in [`decoding`].
+
+mod bts;
+mod decoder;
+mod gaps;
+mod queues;
+mod recorded;
+mod running;
+mod samples;
+mod spe;
+mod time;
+
+use std::sync::{Arc, OnceLock};
+
+use recrep_console::units;
+use recrep_format::abi::{AuxtraceKind, SampleType};
+use recrep_format::attr::AttrTable;
+use recrep_format::endian::Endian;
+use recrep_format::read::File;
+
+use self::decoder::{Decoding, TraceDecoder};
+use self::gaps::Gaps;
+use self::recorded::{RecordedTraces, may_have_traces};
+use self::samples::SampleWriter;
+use crate::input::unpack::RecordSource;
+use crate::input::{Input, Keep, OpenError, OpenedInput};
+use crate::query::{Itrace, Letter, Warning};
+
+/// Returns the decoder of traces.
+///
+/// # Errors
+/// Returns the reason if they cannot be decoded.
+fn decoding<'i>(traces: RecordedTraces<'i>, file: &File<'_>) -> Result<Decoding<'i>, String> {
+    match traces.kind {
+        AuxtraceKind::ARM_SPE => spe::decoding(traces, file),
+        AuxtraceKind::INTEL_BTS => bts::decoding(traces, file),
+        kind => Err(format!("rep knows no decoder of {kind}")),
+    }
+}
+
+/// Opens an input with the samples of its traces. Listings get other samples by default than
+/// reports, as in perf.
+///
+/// # Errors
+/// Returns an error if it is not a perf.data file.
+pub(crate) fn open<'i>(
+    input: &'i Input,
+    keep: Keep,
+    itrace: &Itrace,
+) -> Result<OpenedInput<'i>, OpenError> {
+    let mut opened = OpenedInput::new(input, keep)?;
+    let is_chosen = matches!(itrace, Itrace::Chosen(_));
+    if let Some(options) = itrace.options(keep == Keep::All)
+        && may_have_traces(&opened.file)
+        && let Some(traces) = RecordedTraces::read(&opened, options, is_chosen)
+    {
+        add(&mut opened, traces);
+    }
+    Ok(opened)
+}
+
+/// Adds the samples of traces to an input. If letters were chosen, those without samples are
+/// reported.
+fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>) {
+    let OpenedInput { file, streams, .. } = opened;
+    let is_chosen = traces.is_chosen;
+    let (recorded_gaps, bytes) = (traces.queues.gaps.clone(), traces.queues.bytes());
+    let made = match has_common_id(&file.attrs) {
+        true => decoding(traces, file),
+        false => Err("its events cannot be told apart (no PERF_SAMPLE_IDENTIFIER)".to_owned()),
+    };
+    let (decoder, warnings) = match made {
+        Ok(Decoding { decoder, events, unserved }) => {
+            for entry in events.entries {
+                file.attrs.push(entry);
+            }
+            let unserved = unserved.into_iter().filter(|_| is_chosen);
+            let warning = |(letter, reason)| unserved_letter(letter, reason);
+            (Some(decoder), unserved.map(warning).collect())
+        }
+        Err(reason) => {
+            let message = format!("{} of AUX trace is not decoded: {reason}", units::bytes(bytes));
+            (None, vec![Warning::new("aux-not-decoded", message)])
+        }
+    };
+    let parts = decoder.as_ref().map(|decoder| decoder.parts()).unwrap_or_default();
+    let found = parts.iter().map(|_| OnceLock::new()).collect();
+    let endian = file.endian;
+    streams.add_decoded(Arc::new(DecodedTraces {
+        decoder,
+        parts,
+        endian,
+        found,
+        recorded_gaps,
+        warnings,
+    }));
+}
+
+/// Returns the warning about a letter for which there are no samples.
+fn unserved_letter(letter: Letter, reason: &str) -> Warning {
+    let (typed, meaning) = (letter.typed(), letter.meaning());
+    Warning::new("itrace-letter", format!("--itrace: no {meaning} (`{typed}`): {reason}"))
+}
+
+/// Returns whether the events of decoded samples can be told from those of the file: by an id at
+/// the same place in all samples.
+fn has_common_id(attrs: &AttrTable) -> bool {
+    let mut entries = attrs.entries().iter();
+    entries.all(|entry| entry.attr.sample_type.contains(SampleType::IDENTIFIER))
+}
+
+/// What decoding a part found.
+#[derive(Debug)]
+struct FoundInPart {
+    samples: u64,
+    gaps: Gaps,
+}
+
+/// The samples of traces, as a source of records.
+#[derive(Debug)]
+struct DecodedTraces<'i> {
+    /// `None` if the traces cannot be decoded.
+    decoder: Option<Box<dyn TraceDecoder + 'i>>,
+    parts: Vec<usize>,
+    endian: Endian,
+    /// What was found in each part, once it was decoded.
+    found: Vec<OnceLock<FoundInPart>>,
+    /// Gaps that records tell of.
+    recorded_gaps: Gaps,
+    warnings: Vec<Warning>,
+}
+
+impl RecordSource for DecodedTraces<'_> {
+    fn parts(&self) -> Vec<usize> {
+        self.parts.clone()
+    }
+
+    fn decode(&self, part: usize, into: &mut Vec<u8>) {
+        let Some(decoder) = &self.decoder else { return };
+        let (mut samples, mut gaps) = (SampleWriter::new(self.endian), Gaps::default());
+        decoder.decode(part, &mut samples, &mut gaps);
+        into.extend_from_slice(samples.as_bytes());
+        if let Some(found) = self.found.get(part) {
+            found.get_or_init(|| FoundInPart { samples: samples.samples, gaps });
+        }
+    }
+
+    fn samples(&self) -> u64 {
+        self.found.iter().filter_map(OnceLock::get).map(|found| found.samples).sum()
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let mut gaps = self.recorded_gaps.clone();
+        for found in self.found.iter().filter_map(OnceLock::get) {
+            gaps.append(&found.gaps);
+        }
+        self.warnings.iter().cloned().chain(gaps.warning()).collect()
+    }
+}

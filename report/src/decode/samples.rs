@@ -1,0 +1,103 @@
+//! Decoded samples: the events that they are of, and their records.
+
+use recrep_format::abi::{CpuMode, SampleType, Weight};
+use recrep_format::attr::{Attr, AttrEntry};
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::record::{Body, Record, SampleFields};
+
+/// Distance between the ids of a recorded event and of those that are made of its trace, as in
+/// perf.
+const IDS: u64 = 1_000_000_000;
+
+/// Events of decoded samples, in perf's order and with perf's names.
+#[derive(Debug, Default)]
+pub(crate) struct DecodedEvents {
+    pub entries: Vec<AttrEntry>,
+    next: u64,
+}
+
+impl DecodedEvents {
+    /// Creates the set of events for the trace of this event.
+    pub(crate) fn of_traced(traced: &AttrEntry) -> Self {
+        let id = traced.ids.first().copied().unwrap_or(0).wrapping_add(IDS);
+        Self { entries: Vec::new(), next: id.max(1) }
+    }
+
+    /// Adds an event.
+    pub(crate) fn add(&mut self, name: &str, attr: Attr) -> DecodedEvent {
+        let (id, fields) = (self.next, attr.sample_type);
+        self.next += 1;
+        self.entries.push(AttrEntry { attr, ids: vec![id], name: Some(name.to_owned()) });
+        DecodedEvent { id, fields }
+    }
+}
+
+/// An event of decoded samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DecodedEvent {
+    id: u64,
+    fields: SampleType,
+}
+
+/// A decoded sample. Only fields that its event has are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DecodedSample {
+    pub is_kernel: bool,
+    pub ip: u64,
+    pub pid: i32,
+    pub tid: i32,
+    pub time: u64,
+    pub addr: u64,
+    pub cpu: Option<u32>,
+    pub period: u64,
+    pub weight: u64,
+    pub data_src: u64,
+    pub phys_addr: u64,
+}
+
+/// Writes decoded samples as records.
+#[derive(Debug)]
+pub(crate) struct SampleWriter {
+    records: Encoder,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+impl SampleWriter {
+    pub(crate) fn new(endian: Endian) -> Self {
+        Self { records: Encoder::new(endian), samples: 0 }
+    }
+
+    /// Returns the records.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.records.as_bytes()
+    }
+
+    /// Writes a sample of an event.
+    pub(crate) fn put(&mut self, event: DecodedEvent, sample: &DecodedSample) {
+        let has = |field: SampleType| event.fields.contains(field);
+        let DecodedSample { pid, tid, .. } = *sample;
+        let fields = SampleFields {
+            identifier: has(SampleType::IDENTIFIER).then_some(event.id),
+            ip: has(SampleType::IP).then_some(sample.ip),
+            tid: has(SampleType::TID).then_some([pid.cast_unsigned(), tid.cast_unsigned()]),
+            time: has(SampleType::TIME).then_some(sample.time),
+            addr: has(SampleType::ADDR).then_some(sample.addr),
+            id: has(SampleType::ID).then_some(event.id),
+            stream_id: has(SampleType::STREAM_ID).then_some(event.id),
+            cpu: has(SampleType::CPU).then_some([sample.cpu.unwrap_or(u32::MAX), 0]),
+            period: has(SampleType::PERIOD).then_some(sample.period),
+            weight: has(SampleType::WEIGHT).then_some(Weight::Whole(sample.weight)),
+            data_src: has(SampleType::DATA_SRC).then_some(sample.data_src),
+            phys_addr: has(SampleType::PHYS_ADDR).then_some(sample.phys_addr),
+            ..SampleFields::default()
+        };
+        let mode = if sample.is_kernel { CpuMode::Kernel } else { CpuMode::User };
+        let record = Record::new(mode.bits(), Body::Sample(Box::new(fields)));
+        // A sample without fields of variable length is never too long.
+        if record.encode(&mut self.records).is_ok() {
+            self.samples += 1;
+        }
+    }
+}
