@@ -18,7 +18,7 @@ use std::mem;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use recrep_format::abi::RecordType;
+use recrep_format::abi::{AttrFlags, RecordType};
 use recrep_format::endian::Endian;
 use recrep_format::layout::SampleLayout;
 use recrep_format::record::{Body, RawRecord, Sample};
@@ -50,6 +50,8 @@ pub struct Wakes {
     /// Threads that ended, by the round in which that was observed: this one, the one before. Their
     /// last wakes may still be in a ring.
     ended: [FxHashSet<u32>; 2],
+    /// `true` if rings are overwritten, so that wakes of threads that ended long ago are in them.
+    keeps_ended: bool,
     /// Newest wake on each CPU by a recorded thread, by its own counter.
     own: FxHashMap<u32, Wake>,
     /// Numbers in rec's PID namespace by those in the first one; `None` if that is rec's.
@@ -133,12 +135,13 @@ impl Wakes {
         has_own_numbers: bool,
     ) -> Option<Self> {
         let mut counted = FxHashMap::default();
-        let mut any = false;
+        let (mut any, mut keeps_ended) = (false, false);
         for counter in &counters.all {
             let Some(event) = counters.events.get(counter.event) else { continue };
             if event.tracepoint.as_deref() == Some(WAKING) {
                 let layout = SampleLayout::of(&event.attr);
                 any |= event.system_wide;
+                keeps_ended |= event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
                 counted.insert(counter.id, Counted { layout, is_whole_cpu: event.system_wide });
             }
         }
@@ -148,6 +151,7 @@ impl Wakes {
             fields,
             recorded,
             ended: Default::default(),
+            keeps_ended,
             own: FxHashMap::default(),
             numbers: has_own_numbers.then(FxHashMap::default),
             strangers: Strangers::new(&tracker.attr, counters.tracking_id()),
@@ -176,7 +180,7 @@ impl Wakes {
                     numbers.insert(wake.raw_waker, wake.waker[1]);
                 }
             }
-            RecordType::EXIT => {
+            RecordType::EXIT if !self.keeps_ended => {
                 if let Ok(Body::Exit(of)) = layouts.decode(record).map(|record| record.body) {
                     self.ended[0].insert(of.tid);
                 }
@@ -270,7 +274,7 @@ mod tests {
     use crate::kernel::counters::Counter;
     use crate::plan::PlannedEvent;
     use crate::testkit::fake_ring::fake_record;
-    use recrep_format::abi::{AttrFlags, SampleType as S, misc};
+    use recrep_format::abi::{SampleType as S, misc};
     use recrep_format::attr::Attr;
 
     const OWN: u64 = 1;
@@ -288,14 +292,14 @@ mod tests {
         }
     }
 
-    /// A filter of the wakes of `threads`.
-    fn filter(threads: &[u32], has_own_numbers: bool) -> Filter {
+    /// Returns a filter of the wakes of `threads`, by events with these flags.
+    fn filter(threads: &[u32], has_own_numbers: bool, flags: AttrFlags) -> Filter {
         let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
         let counter = |id, event, thread| {
             Counter::new(fd(), id, event, Place { thread, cpu: Some(0), cgroup: None })
         };
         let event = |more, system_wide| PlannedEvent {
-            attr: attr(more),
+            attr: Attr { flags: attr(more).flags | flags, ..attr(more) },
             tracepoint: Some(WAKING.to_owned()),
             system_wide,
             ..PlannedEvent::default()
@@ -358,7 +362,7 @@ mod tests {
 
     #[test]
     fn wakes_of_others_and_doubles_are_left_out() {
-        let mut filter = filter(&[10, 11], false);
+        let mut filter = filter(&[10, 11], false, AttrFlags::empty());
         let by_own = Waking::of(1000, 10, 11);
         let double = Waking { time: 3000, ..by_own };
         // The timer wakes it again at once: that is another wake.
@@ -388,7 +392,7 @@ mod tests {
 
     #[test]
     fn new_threads_are_recorded_and_ended_ones_for_a_while() {
-        let mut filter = filter(&[10], false);
+        let mut filter = filter(&[10], false, AttrFlags::empty());
         let wake = |time, target| Waking::of(time, 99, target).whole_cpu();
         // The thread starts on another CPU than the one that wakes it.
         let rings = [vec![wake(5, 20), wake(6, 30)], vec![of_task(RecordType::FORK, 20, 10, 1)]];
@@ -397,6 +401,12 @@ mod tests {
         assert_eq!(kept(&mut filter, &[vec![exit, wake(6, 20)]]).len(), 2);
         assert_eq!(kept(&mut filter, &[vec![wake(8, 20)]]).len(), 1);
         assert_eq!(kept(&mut filter, &[vec![wake(9, 20)]]).len(), 0);
+        let mut overwritten = self::filter(&[20], false, AttrFlags::WRITE_BACKWARD);
+        let exit = of_task(RecordType::EXIT, 20, 10, 7);
+        assert_eq!(kept(&mut overwritten, &[vec![exit]]).len(), 1);
+        for time in [8, 9, 10] {
+            assert_eq!(kept(&mut overwritten, &[vec![wake(time, 20)]]).len(), 1, "{time}");
+        }
         // A number that another process gets is not recorded.
         let again = of_task(RecordType::FORK, 10, 1, 10);
         assert_eq!(kept(&mut filter, &[vec![again, wake(11, 10)]]).len(), 1);
@@ -404,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_executes_a_program_becomes_the_first_one() {
-        let mut filter = filter(&[10, 11], false);
+        let mut filter = filter(&[10, 11], false, AttrFlags::empty());
         let exit = of_task(RecordType::EXIT, 10, 1, 1);
         let mut execution = fake_record(RecordType::COMM.0, &[10 | 10 << 32, 0x61, 0, 2, 0, 1]);
         execution[4..6].copy_from_slice(&misc::COMM_EXEC.to_ne_bytes());
@@ -417,7 +427,7 @@ mod tests {
 
     #[test]
     fn in_another_namespace_samples_of_wakes_show_both_numbers() {
-        let mut filter = filter(&[10], true);
+        let mut filter = filter(&[10], true, AttrFlags::empty());
         let by = |waker, target| Waking { waker, ..Waking::of(1, 0, target) }.whole_cpu();
         let (unknown, of_10) = (by([0, 700], 800), by([0, 700], 1010));
         // 1010 is 10 here, and 700 is none of the namespace.
@@ -429,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_waker_that_is_not_recorded_has_its_name_once_in_a_file() {
-        let mut filter = filter(&[10], false);
+        let mut filter = filter(&[10], false, AttrFlags::empty());
         let me = rustix::thread::gettid().as_raw_pid().cast_unsigned();
         let pid = std::process::id();
         let mut wake = Waking::of(1, me, 10).whole_cpu();

@@ -34,7 +34,7 @@ pub(crate) use read::words::{
     FrameWord, RETURNS, UNWOUND, callers, context_marker, for_each_frame, is_sound, is_user_marker,
 };
 pub(crate) use rules::frame_pointers::{ChainChecks, FramePointers, is_entry};
-pub(crate) use rules::unwind::StackUnwinder;
+pub(crate) use rules::unwind::{StackUnwinder, registers};
 pub(crate) use tree::chains::{Chains, Node};
 pub(crate) use tree::cumulate::{Classified, RowId, Sample};
 pub(crate) use tree::stacks::{

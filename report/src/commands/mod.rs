@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::{Arg, Command, CommandFactory as _, ValueEnum as _};
 
 use crate::analyses::{
-    annotate, branches, c2c, critical_path, diff, mem, modules, syscalls, timeline,
+    annotate, branches, c2c, critical_path, diff, mem, modules, syscalls, timeline, waits,
 };
 use crate::cli::outcome::stream;
 use crate::cli::{CommandEntry, HelpPlace, Line, args, named};
@@ -124,6 +124,17 @@ pub(crate) static COMMANDS: &[CommandEntry] = &[
         place: HelpPlace::Name,
         definition: critical_path::CriticalPathArgs::command,
         run: |line| stream(line.parse(critical_path::query), critical_path::run),
+    },
+    CommandEntry {
+        name: "waits",
+        shows: "what threads waited for, where, and who ended it",
+        examples: &[
+            "rep waits --limit 20        of a recording by rec --waits",
+            "rep waits --by thread       which threads waited, and who woke them",
+        ],
+        place: HelpPlace::Name,
+        definition: waits::WaitsArgs::command,
+        run: |line| stream(line.parse(waits::query), waits::run),
     },
     CommandEntry {
         name: "stat",

@@ -125,6 +125,11 @@ impl<'a, R> SheetColumn<'a, R> {
         Self { head, cell: Box::new(cell) }
     }
 
+    /// Returns the width of its numbers in text, 0 for texts; `None` if text leaves it out.
+    pub(crate) fn shown_width(&self) -> Option<usize> {
+        self.head.heading.map(|_| self.head.width)
+    }
+
     /// Leaves the column out of text unless `is_shown`.
     pub(crate) fn shown_if(mut self, is_shown: bool) -> Self {
         self.head.heading = self.head.heading.filter(|_| is_shown);

@@ -31,3 +31,4 @@ pub(crate) use order::{RecordPosition, positions, record_at};
 pub(crate) use pass::{PieceWorker, by_piece, for_each_sample};
 pub(crate) use session::Session;
 pub(crate) use tasks::TaskFinder;
+pub(crate) use wakes::tells_of_wakes;

@@ -1,6 +1,7 @@
 //! The events of a file that tell of wakes.
 
 use recrep_format::abi::AttrFlags;
+use recrep_format::attr::AttrEntry;
 use recrep_format::read::File;
 
 use crate::query::Mode;
@@ -22,21 +23,30 @@ struct WakeEvent {
     is_of_cpu: bool,
 }
 
+impl WakeEvent {
+    fn of(entry: &AttrEntry) -> Option<Self> {
+        let name = entry.event_name();
+        let is_of_cpu = !entry.attr.flags.contains(AttrFlags::INHERIT);
+        match name.split(':').take(2).collect::<Vec<_>>().as_slice() {
+            ["sched", "sched_waking"] => Some(Self { is_new: false, is_of_cpu }),
+            ["sched", "sched_wakeup_new"] => Some(Self { is_new: true, is_of_cpu }),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether an event tells of wakes.
+pub(crate) fn tells_of_wakes(entry: &AttrEntry) -> bool {
+    WakeEvent::of(entry).is_some()
+}
+
 impl RecordedWakes {
     /// Reads the formats of the events, if the mode needs wakes.
     pub(super) fn read(file: &File<'_>, mode: Mode) -> Option<Self> {
         if mode != Mode::CriticalPath {
             return None;
         }
-        let kinds = file.attrs.entries().iter().map(|entry| {
-            let name = entry.event_name();
-            let is_of_cpu = !entry.attr.flags.contains(AttrFlags::INHERIT);
-            match name.split(':').take(2).collect::<Vec<_>>().as_slice() {
-                ["sched", "sched_waking"] => Some(WakeEvent { is_new: false, is_of_cpu }),
-                ["sched", "sched_wakeup_new"] => Some(WakeEvent { is_new: true, is_of_cpu }),
-                _ => None,
-            }
-        });
+        let kinds = file.attrs.entries().iter().map(WakeEvent::of);
         Some(Self { kinds: kinds.collect(), formats: Formats::read(file) })
     }
 

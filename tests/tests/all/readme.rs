@@ -44,7 +44,7 @@ fn the_flags_it_shows_are_known() {
             // A command of the program has flags of its own.
             let command = words.next_if(|word| {
                 let known = "script info evlist dump mem c2c branches timeline bundle diff export \
-                             html flame annotate syscalls trace stat";
+                             html flame annotate syscalls waits trace stat";
                 known.split(' ').any(|command| command == *word)
             });
             let help = run(program().args(command).arg("--help")).expect(0);

@@ -9,10 +9,10 @@ use recrep_console::units;
 use rustc_hash::FxBuildHasher;
 use serde::Serialize;
 
-use super::callers::Caller;
 use super::calls::{Calls, FoundCalls, OneSided};
 use super::key::CallsKey;
 use super::{SortBy, SplitBy, SyscallsQuery};
+use crate::analyses::callers::Caller;
 use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::terminal::escape::escape;
 

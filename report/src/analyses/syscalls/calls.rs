@@ -8,13 +8,13 @@ use recrep_format::abi::SampleType;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::Serialize;
 
-use super::callers::Caller;
 use super::crossings::{CollectedCrossings, CrossingThread, SyscallEvents};
 use super::exec::{self, EnteredExec, ReturnedExec};
 use super::key::CallsKey;
 use super::names::{CallNumber, SyscallNames};
 use super::pair::{Call, CallCounter, CallResult, Crossings, Untimed};
 use super::{SplitBy, SyscallsQuery};
+use crate::analyses::callers::Caller;
 use crate::callchain::ChainLimit;
 use crate::engine::fetching;
 use crate::query::{ChainOptions, Column, MAX_STACK, Query, Warning};

@@ -10,9 +10,9 @@ use recrep_format::read::File;
 use recrep_format::record::RawRecord;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::callers::{Caller, Callers};
 use super::pair::{self, CallResult, Crossing, Crossings, Side};
 use super::tables::CallTables;
+use crate::analyses::callers::{Caller, Callers, is_c_library};
 use crate::callchain::ChainOrigin;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -164,7 +164,7 @@ impl CollectedCrossings {
             session,
             events,
             filter,
-            callers: chains.map(|chains| Callers::new(session, chains)),
+            callers: chains.map(|chains| Callers::new(session, chains, is_passing)),
             tables: CallTables::new(session),
             tasks: TaskFinder::new(&session.timeline, Some(filter)),
             numbers: vec![None; events.events.len()],
@@ -210,6 +210,11 @@ impl CollectedCrossings {
         }
         all
     }
+}
+
+/// Returns whether a function only passes calls on.
+fn is_passing(caller: &Caller) -> bool {
+    is_c_library(&caller.module)
 }
 
 struct CrossingWorker<'s> {
@@ -290,7 +295,7 @@ impl CrossingWorker<'_> {
                 let attrs = &session.file.attrs;
                 let origin = attrs.get(index).map(|entry| ChainOrigin::of(&entry.attr));
                 let at = SampleContext { space: self.last.space, moment: moment() };
-                callers.number(&sample, origin.unwrap_or(ChainOrigin::Recorded), at)
+                callers.number(&sample, origin.unwrap_or(ChainOrigin::Recorded), at, None)
             }
             _ => 0,
         };

@@ -1,6 +1,6 @@
 //! What calls are told apart by.
 
-use super::callers::Caller;
+use crate::analyses::callers::Caller;
 
 /// Names by which calls are told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -11,7 +11,6 @@
 //! percentile is the smallest latency that at least p percent of the calls do not exceed.
 
 mod answer;
-mod callers;
 mod calls;
 mod crossings;
 mod exec;

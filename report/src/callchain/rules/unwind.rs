@@ -73,6 +73,17 @@ struct CodeAt<'u> {
     at: SampleContext,
 }
 
+/// Returns the architecture of sampled registers, if it is supported.
+pub(crate) fn registers(file: &File<'_>) -> Option<RegsArch> {
+    let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
+    match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
+        // A truncated file lacks this feature.
+        Some("x86_64" | "i386" | "i486" | "i586" | "i686") | None => Some(RegsArch::X86),
+        Some("aarch64" | "arm64") => Some(RegsArch::Arm64),
+        Some(_) => None,
+    }
+}
+
 impl<'s> StackUnwinder<'s> {
     /// Creates an unwinder for the samples of a file. `None` if no event has user registers and
     /// copied stacks, or if the CPU is not supported.
@@ -85,13 +96,7 @@ impl<'s> StackUnwinder<'s> {
         let needed = SampleType::REGS_USER | SampleType::STACK_USER;
         let mut attrs = file.attrs.entries().iter().map(|entry| &entry.attr);
         attrs.any(|attr| attr.sample_type.contains(needed)).then_some(())?;
-        let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
-        let arch = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
-            // A truncated file lacks this feature.
-            Some("x86_64" | "i386" | "i486" | "i586" | "i686") | None => RegsArch::X86,
-            Some("aarch64" | "arm64") => RegsArch::Arm64,
-            Some(_) => return None,
-        };
+        let arch = registers(file)?;
         let endian = file.endian;
         Some(Self {
             timeline,

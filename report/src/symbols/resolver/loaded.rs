@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 
 use super::inferred::InferredFunctions;
 use crate::query::Demangle;
-use crate::symbols::elf::ElfImage;
 use crate::symbols::elf::lines::SourceLines;
+use crate::symbols::elf::{self, ElfImage, Segment};
 use crate::symbols::module::{Module, ModuleKind};
 use crate::symbols::names::table::{Symbol, SymbolId, SymbolTable, name_hash};
 use crate::symbols::outcome::Outcome;
@@ -44,7 +44,30 @@ pub struct Loaded {
     pub(super) fingerprint: OnceLock<u64>,
 }
 
+/// Segments of a module's file, as they lie in memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segments(Vec<Segment>);
+
+impl Segments {
+    /// Returns the offset in the file of the address that is `distance` bytes behind that of the
+    /// byte at the offset `start`.
+    pub(crate) fn offset_behind(&self, start: u64, distance: u64) -> Option<u64> {
+        let address = elf::address_of(&self.0, start)?.wrapping_add(distance);
+        let segment = self.0.iter().find(|segment| segment.has_address(address))?;
+        Some(segment.to_offset(address))
+    }
+}
+
 impl Loaded {
+    /// Returns the segments of the module's file; none if it is not found.
+    pub(crate) fn segments(&self) -> Segments {
+        let of = |_: &Path, image: &ElfImage| Some(Segments(image.segments.clone()));
+        match self.module.kind {
+            ModuleKind::File => self.search.first(&self.module, of).unwrap_or_default(),
+            _ => Segments::default(),
+        }
+    }
+
     /// Returns the module's source lines and inlined functions. The first call searches for the
     /// debug information.
     pub fn lines(&self) -> &SourceLines {

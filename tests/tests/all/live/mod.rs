@@ -46,3 +46,4 @@ mod system_wide;
 mod traces_agree;
 mod unprivileged;
 mod unwinding;
+mod waits;

@@ -131,8 +131,8 @@ fn each_option_of_a_manual_page_has_a_text() {
     };
     let commands = [
         "", "report", "diff", "script", "timeline", "modules", "mem", "c2c", "branches",
-        "syscalls", "stat", "flame", "html", "annotate", "bundle", "export", "info", "evlist",
-        "dump",
+        "syscalls", "waits", "stat", "flame", "html", "annotate", "bundle", "export", "info",
+        "evlist", "dump",
     ];
     pages(rep, &commands);
     pages(recrep_tests::programs::rec, &["", "stat", "list", "mem", "c2c", "trace"]);

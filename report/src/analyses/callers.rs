@@ -1,4 +1,5 @@
-//! Callers of system calls: the innermost function of the program, outside of the C library.
+//! Callers of the kernel: the innermost function of the program, outside of code that only passes
+//! calls on.
 
 use std::borrow::Cow;
 
@@ -20,12 +21,17 @@ pub(super) struct Caller {
     pub(super) module: String,
 }
 
+/// Function that gets the number of each of the kernel's functions, and the function.
+pub(super) type KernelFunctions<'a> = &'a mut dyn FnMut(u32, &Caller);
+
 /// Finds the callers of one worker's samples.
 pub(super) struct Callers<'s> {
     session: &'s Session<'s>,
     functions: Option<&'s Functions<'s>>,
     chains: ChainReader<'s>,
     frames: Vec<FrameWord>,
+    /// Returns whether a function only passes calls on.
+    passes_on: fn(&Caller) -> bool,
     /// Callers; the first stands for none.
     found: IndexSet<Caller, FxBuildHasher>,
     /// For each frame of the finder, whether it is the program's, and the number of its caller.
@@ -35,33 +41,47 @@ pub(super) struct Callers<'s> {
 /// Name of a caller that is not known.
 const UNKNOWN: &str = "[unknown]";
 
+impl Caller {
+    pub(super) fn is_known(&self) -> bool {
+        self.name != UNKNOWN
+    }
+}
+
 impl<'s> Callers<'s> {
-    pub(super) fn new(session: &'s Session<'s>, chains: &'s ChainSetup<'s>) -> Self {
+    pub(super) fn new(
+        session: &'s Session<'s>,
+        chains: &'s ChainSetup<'s>,
+        passes_on: fn(&Caller) -> bool,
+    ) -> Self {
         let unknown = Caller { name: UNKNOWN.into(), module: UNKNOWN.into() };
         Self {
             session,
             functions: chains.functions,
             chains: chains.reader(),
             frames: Vec::new(),
+            passes_on,
             found: [unknown].into_iter().collect(),
             of_frames: Vec::new(),
         }
     }
 
-    /// Returns the number of the caller of a sample: of the innermost frame outside of the C
-    /// library, or if there is none of the innermost one.
+    /// Returns the number of the caller of a sample: of the innermost frame outside of code that
+    /// passes calls on, or if there is none of the innermost one. `kernel` gets the number of each
+    /// function of the kernel's that has a name, and the function, innermost first.
     pub(super) fn number(
         &mut self,
         sample: &Sample<'_, '_>,
         origin: ChainOrigin,
         at: SampleContext,
+        mut kernel: Option<KernelFunctions<'_>>,
     ) -> u32 {
         let mut frames = std::mem::take(&mut self.frames);
         self.chains.frames(sample, origin, at, &mut frames);
         let epoch = self.chains.finder.epoch(at.space, at.moment);
         let (mut chosen, mut resolved) = (0, Vec::new());
         for frame in &frames {
-            if frame.mode != CpuMode::User || frame.site == CallSite::Nowhere {
+            let is_user = frame.mode == CpuMode::User;
+            if frame.site == CallSite::Nowhere || (!is_user && kernel.is_none()) {
                 continue;
             }
             resolved.clear();
@@ -69,6 +89,13 @@ impl<'s> Callers<'s> {
             self.chains.finder.resolve(epoch, at.moment, address, &mut resolved);
             let Some((number, _)) = resolved.first() else { continue };
             let (is_program, caller) = self.caller(*number);
+            if let Some(act) = kernel.as_mut().filter(|_| !is_user) {
+                let known = self.found.get_index(caller as usize);
+                if let Some(known) = known.filter(|known| known.is_known()) {
+                    act(caller, known);
+                }
+                continue;
+            }
             if chosen == 0 || is_program {
                 chosen = caller;
             }
@@ -89,7 +116,8 @@ impl<'s> Callers<'s> {
         if let Some(Some(known)) = self.of_frames.get(place) {
             return *known;
         }
-        let made = self.described(frame).map_or((false, 0), |(is_program, caller)| {
+        let made = self.described(frame).map_or((false, 0), |caller| {
+            let is_program = !(self.passes_on)(&caller);
             let (number, _) = self.found.insert_full(caller);
             (is_program, u32::try_from(number).unwrap_or(0))
         });
@@ -99,7 +127,7 @@ impl<'s> Callers<'s> {
         made
     }
 
-    fn described(&self, frame: u32) -> Option<(bool, Caller)> {
+    fn described(&self, frame: u32) -> Option<Caller> {
         let frame = self.chains.finder.stacks.frame(frame)?;
         let module = frame.module.checked_sub(1)? as usize;
         let name = self.session.side_band.modules.get_index(module)?.name().into_owned();
@@ -108,11 +136,7 @@ impl<'s> Callers<'s> {
                 let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol)?;
                 loaded.name(SymbolId(symbol)).map(Cow::into_owned)
             });
-        let is_program = !is_c_library(&name);
-        Some((
-            is_program,
-            Caller { name: function.unwrap_or_else(|| UNKNOWN.into()), module: name },
-        ))
+        Some(Caller { name: function.unwrap_or_else(|| UNKNOWN.into()), module: name })
     }
 
     pub(super) fn into_found(self) -> Vec<Caller> {
@@ -122,10 +146,38 @@ impl<'s> Callers<'s> {
 
 /// Returns whether a module only passes calls on to the kernel: the C library with its parts, or
 /// the code that the kernel maps for that.
-fn is_c_library(name: &str) -> bool {
+pub(super) fn is_c_library(name: &str) -> bool {
     const NAMES: [&str; 8] =
         ["libc.so", "libc-2", "libc.musl", "ld-", "libpthread", "librt", "[vdso]", "linux-vdso"];
     NAMES.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Returns whether a function is a language's own code of locks, channels and sleeping.
+pub(super) fn is_lock_code(caller: &Caller) -> bool {
+    const STARTS: [&str; 20] = [
+        "std::sys::",
+        "std::sync::",
+        "std::thread::",
+        "std::io::",
+        "<std::sync::",
+        "core::",
+        "parking_lot",
+        "<parking_lot",
+        "lock_api::",
+        "std::mutex",
+        "std::condition_variable",
+        "std::__",
+        "std::this_thread::",
+        "__gthread_",
+        "runtime.",
+        "sync.",
+        "internal/runtime",
+        "syscall.",
+        "internal/poll.",
+        "PyThread_",
+    ];
+    let is_library = caller.module.starts_with("libstdc++") || caller.module.starts_with("libc++");
+    is_library || STARTS.iter().any(|start| caller.name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -140,5 +192,15 @@ mod tests {
         assert!(
             !["app", "libcrypto.so.3", "ld", "libc++.so.1"].iter().any(|name| is_c_library(name))
         );
+    }
+
+    #[test]
+    fn languages_have_lock_code_of_their_own() {
+        let is_lock = |name: &str, module: &str| {
+            is_lock_code(&Caller { name: name.into(), module: module.into() })
+        };
+        assert!(is_lock("std::sys::sync::mutex::futex::Mutex::lock_contended", "app"));
+        assert!(is_lock("sync.(*Mutex).Lock", "app") && is_lock("wait", "libstdc++.so.6"));
+        assert!(!is_lock("app::sync::wait", "app") && !is_lock("main", "app"));
     }
 }
