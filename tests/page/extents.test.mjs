@@ -100,3 +100,33 @@ test("samples of a clock are as long as what they stand for, of other events up 
   assert.deepEqual(await staysAt("ns", [9, 13, 50]), [[6, 10], [10, 14], [47, 51]]);
   assert.deepEqual(await staysAt("events", [9, 19, 30, 60]), [[0, 10], [10, 20], [20, 31], [44.5, 61]]);
 });
+
+test("lanes of the critical path have its pieces where they were, one at a time", async () => {
+  const { made } = waits(7);
+  const path = [[0, 0, 5, 300], [2, 4, 0, 40], [2, 1, 10, 900], [1, 0, 0, 2000]].map(([thread, activity, gap, length]) =>
+    ({ thread: thread ?? 0, activity: activity ?? 0, gap: gap ?? 0, length: length ?? 0 }));
+  const columns = columnsOf({ ...made, events: made.events.map((one) => ({ ...one, name: "critical-path" })), path });
+  const recording = await Recording.open(async (name) => columns.get(name) ?? null);
+  const event = await recording.event(0);
+  assert.ok(event.extents !== null && recording.path !== null);
+  const all = new Uint8Array(event.cellThread.length).fill(1);
+  const threads = new Uint8Array(recording.meta.threads).fill(1);
+  const series = activitySeries(event, event.extents, all, null, threads, new Columns(0, 20, 20, Infinity));
+  const full = (made.step ?? 1) / event.unit;
+  for (let step = 0; step < 20; step++) {
+    /** @type {Map<number, number>} */
+    const wanted = new Map();
+    let at = 0;
+    for (const one of path) {
+      at += one.gap;
+      const inside = Math.max(0, Math.min(at + one.length, (step + 1) * 256) - Math.max(at, step * 256));
+      at += one.length;
+      wanted.set(one.activity, (wanted.get(one.activity) ?? 0) + inside / 256);
+    }
+    series.forEach((one, activity) => {
+      const found = (one[step] ?? 0) / full;
+      assert.ok(Math.abs(found - (wanted.get(activity) ?? 0)) < 0.01, `${activity} in ${step}: ${found}`);
+    });
+  }
+  assert.equal(recording.path.lengthOf(2, 0, 256), 940 / 256);
+});

@@ -174,7 +174,7 @@ impl PictureBuilder {
         let events: Vec<Option<usize>> = profile
             .events()
             .iter()
-            .map(|event| (!self.has_times || !event.is_of_waits).then(|| self.event(event)))
+            .map(|event| (!self.has_times || !path::is_of_times(event)).then(|| self.event(event)))
             .collect();
         let mut of_cells = vec![FxHashMap::<Cell, u32>::default(); self.events.len()];
         let mut places = Vec::with_capacity(profile.rows.len());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::build::{PictureBuilder, named};
+use crate::profile::Event;
 use crate::profile::critical_path::PathPiece;
 use crate::query::Steps;
 use crate::timeline::{Activity, RanThread};
@@ -44,6 +45,13 @@ impl PictureBuilder {
         let ran = running.into_iter().map(|(ids, times)| RanThread::of(ids, &times, steps));
         self.add_ran(event, side, &ran.collect::<Vec<_>>());
     }
+}
+
+/// Returns whether the samples of an event are those that times off CPUs, and who ended them, are
+/// known by.
+pub(super) fn is_of_times(event: &Event) -> bool {
+    let wakes = [["sched", "sched_waking"], ["sched", "sched_wakeup_new"]];
+    event.is_of_waits || wakes.into_iter().any(|wake| event.name.split(':').take(2).eq(wake))
 }
 
 /// Joins neighbours of one thread that do the same, and of many pieces those of one step, which are

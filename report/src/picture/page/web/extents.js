@@ -100,15 +100,42 @@ export function readExtents(column, cellStep, cellWeight, full, steps) {
   return { activity, extents: new Extents(cellStep, more, head, cellWeight, full) };
 }
 
-/** When threads ran. */
+/** When threads ran; of the critical path all that they did on it. */
 export class Ran {
   /**
    * @param {Uint32Array} thread Of each time.
+   * @param {Uint8Array} activity
    * @param {Extents} extents
    */
-  constructor(thread, extents) {
+  constructor(thread, activity, extents) {
     this.thread = thread;
+    this.activity = activity;
     this.extents = extents;
+    /** Whether it says all that threads did. */
+    this.isWhole = activity.some((one) => one !== ACTIVITY.running);
+  }
+
+  /**
+   * Returns whether it says when threads did something, so that cells need not.
+   * @param {number} activity
+   */
+  says(activity) {
+    return this.isWhole || activity === ACTIVITY.running;
+  }
+
+  /**
+   * Returns what threads did on the critical path.
+   * @param {import("./path.js").CriticalPath} path
+   * @param {number} full
+   * @returns {Ran}
+   */
+  static ofPath({ thread, activity, from, to }, full) {
+    const step = Uint32Array.from(from, Math.floor);
+    const more = Uint32Array.from(to, (end, i) => Math.max(Math.ceil(end) - 1 - step[i], 0));
+    const head = Uint8Array.from(from, (begin, i) =>
+      (more[i] > 0 ? Math.max(Math.round((step[i] + 1 - begin) * 256) - 1, 0) : 0));
+    const weight = Float64Array.from(to, (end, i) => (end - from[i]) * full);
+    return new Ran(thread, activity, new Extents(step, more, head, weight, full));
   }
 
   /**
@@ -140,6 +167,6 @@ export class Ran {
     column.end();
     const extents = new Extents(Uint32Array.from(step), Uint32Array.from(more),
       Uint8Array.from(head), Float64Array.from(weight), full);
-    return new Ran(Uint32Array.from(thread), extents);
+    return new Ran(Uint32Array.from(thread), new Uint8Array(thread.length), extents);
   }
 }

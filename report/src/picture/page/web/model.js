@@ -306,6 +306,7 @@ export class Recording {
         ran: Ran.read(ran, threads, step / unit, steps),
       }
       : { activity: null, extents: null, ran: null };
+    if (meta.name === "critical-path" && this.path !== null) times.ran = Ran.ofPath(this.path, step / unit);
     return {
       index, meta, unit, tree, cellThread, cellStep, cellCpu, cellWeight, ...times, sums: bySide,
     };

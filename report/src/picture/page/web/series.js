@@ -69,7 +69,8 @@ function partsIn({ tree, cellWeight }, nodes) {
 
 /**
  * Returns the weight per column of each activity of threads. Where stacks are not asked for,
- * running is what the switches of threads say, else what samples stand for.
+ * running is what the switches of threads say, else what samples stand for; the critical path has
+ * its pieces.
  * @param {EventData} event
  * @param {Extents} extents
  * @param {Mask} cells
@@ -85,11 +86,11 @@ export function activitySeries(event, extents, cells, nodes, threads, columns) {
   const usesRan = ran !== null && threads !== null && nodes === null;
   for (let cell = 0; cell < cells.length; cell++) {
     const of = activity?.[cell] ?? 0;
-    if (cells[cell] === 0 || (usesRan && of === ACTIVITY.running)) continue;
+    if (cells[cell] === 0 || (usesRan && ran.says(of))) continue;
     extents.addTo(cell, parts === null ? 1 : parts[cell], columns, out[of]);
   }
   for (let i = 0; usesRan && i < ran.thread.length; i++) {
-    if (threads[ran.thread[i]] === 1) ran.extents.addTo(i, 1, columns, out[ACTIVITY.running]);
+    if (threads[ran.thread[i]] === 1) ran.extents.addTo(i, 1, columns, out[ran.activity[i]]);
   }
   return out;
 }
@@ -200,12 +201,13 @@ export class Lanes {
         if (step >= columns.from && step < columns.to) {
           out[of][columns.of(step)] += cellWeight[cell] * parts[cell];
         }
-      } else if (ran === null || of !== ACTIVITY.running) {
+      } else if (ran === null || event.ran?.says(of) !== true) {
         extents.addTo(cell, 1, columns, out[of]);
       }
     }
     for (let i = ran?.start[group] ?? 0; ran !== null && i < ran.start[group + 1]; i++) {
-      event.ran?.extents.addTo(ran.list[i], 1, columns, out[ACTIVITY.running]);
+      const item = ran.list[i];
+      event.ran?.extents.addTo(item, 1, columns, out[event.ran.activity[item]]);
     }
     return out;
   }
