@@ -55,7 +55,10 @@ pub(crate) fn query(args: HtmlArgs) -> Result<HtmlQuery, String> {
 /// Writes the page and returns warnings.
 pub(crate) fn run(asked: &HtmlQuery, _: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     match asked.picture.shared()? {
-        Some(shared) => page(&HtmlQuery { picture: shared.query.clone(), ..asked.clone() }),
+        // Its files are below a directory for temporary ones, which may be a user's.
+        Some(shared) => {
+            page(&HtmlQuery { picture: shared.query.clone(), no_host: true, ..asked.clone() })
+        }
         None => page(asked),
     }
 }

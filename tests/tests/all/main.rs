@@ -41,6 +41,7 @@ mod names_agree;
 mod names_in_parts;
 mod pictures;
 mod pprof_labels;
+mod private;
 mod read_back;
 mod readme;
 mod rec_manual;

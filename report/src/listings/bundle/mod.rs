@@ -92,7 +92,8 @@ pub(crate) struct SharedInputs {
 }
 
 impl SharedInputs {
-    /// Writes them, under the names of the inputs, and says what was taken out.
+    /// Writes them, under the names of the inputs without that of the host, and says what was taken
+    /// out.
     pub(crate) fn of(sources: &[Source], symbols: &SymbolOptions) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
         let mut shared = Vec::new();
@@ -103,11 +104,12 @@ impl SharedInputs {
             };
             let inside = directory.path().join(number.to_string());
             std::fs::create_dir(&inside)?;
-            let path = inside.join(name);
-            let WrittenBundle { removed, .. } = write(source, symbols, true, &path)?;
-            if let Some(removed) = removed {
-                say(&format!("rep: {}: {removed}", name.display()));
-            }
+            let written = inside.join("written");
+            let WrittenBundle { removed, .. } = write(source, symbols, true, &written)?;
+            let Some(removed) = removed else { continue };
+            say(&format!("rep: {}: {removed}", name.display()));
+            let path = inside.join(removed.without_host(&name.to_string_lossy()));
+            std::fs::rename(&written, &path)?;
             shared.push(Source::Path(path));
         }
         Ok(Self { _directory: directory, sources: shared })

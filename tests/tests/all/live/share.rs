@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use recrep_format::feature::{Bundle, Cmdline, Hostname};
 use recrep_format::read::File;
 use recrep_format::record::Body;
 use recrep_tests::needs;
@@ -17,13 +16,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::bundle::{EmptyRoot, PROGRAM};
+use crate::private::nothing_private;
 
 const DIRECTORY: &str = "anns-secret-project";
 const ARGUMENT: &str = "--token=hunter2";
 const HOST: &str = "anns-machine";
 
-/// What must be nowhere in a shared recording.
-const SECRETS: [&str; 4] = [DIRECTORY, "hunter2", HOST, "/usr/lib"];
+/// What must be nowhere in a shared recording, besides what it says itself.
+const SECRETS: [&str; 6] = [DIRECTORY, "hunter2", HOST, "/usr/lib", "anns-user", "anns-token"];
 
 const SCRIPT: &str = r"
 function spin(n) { let sum = 0; for (let i = 0; i < n; i++) sum += Math.sqrt(i % 7); return sum; }
@@ -40,6 +40,7 @@ fn record(file: &Path, args: &str, command: &[String]) {
     named.args(["--uts", "sh", "-c", &format!("hostname {HOST}; exec \"$0\" \"$@\"")]);
     // V8 may leave a log where it runs.
     named.current_dir(file.parent().unwrap());
+    named.envs([("USER", "anns-user"), ("ANNS_KEY", "anns-token")]);
     run(named.arg(recording.get_program()).args(recording.get_args())).expect(0);
 }
 
@@ -87,7 +88,10 @@ fn a_shared_recording_has_the_rows_and_nothing_private() {
     for (name, args) in [
         ("unwound.data", "-e cpu-clock -F 1999 -g"),
         ("pointers.data", "-e cpu-clock,page-faults -d -F 1999 --call-graph fp"),
-        ("copied.data", "-e cpu-clock -F 499 --call-graph dwarf,4096"),
+        (
+            "anns-machine.data",
+            "-e cpu-clock -F 499 --call-graph dwarf,16384 --no-compression-level",
+        ),
         ("compressed.data", "-e cpu-clock -c 300000 -g -z"),
     ] {
         let file = dir.path().join(name);
@@ -113,8 +117,11 @@ fn a_shared_recording_has_the_rows_and_nothing_private() {
         }
         nothing_at_its_place(&file, &shared);
         // What is made of the others is made alike.
-        if name == "copied.data" {
-            nothing_private(&shared, dir.path());
+        if name == "anns-machine.data" {
+            let recorded = fs::read(&file).unwrap();
+            let has_environment = recorded.windows(10).any(|bytes| bytes == b"anns-token");
+            assert!(has_environment, "the copies of stacks do not reach the environment");
+            nothing_private(&file, &SECRETS, "outer");
         }
         let outcome = run(perf().args(["report", "--stdio", "-i"]).arg(&shared));
         assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
@@ -145,36 +152,8 @@ fn code_of_a_jit_keeps_its_names_and_loses_its_directories() {
     let (before, after) = (of(&file), of(&shared));
     assert!(before > 100, "{before} samples in the script's function");
     assert_eq!(before, after);
-    nothing_private(&shared, dir.path());
+    nothing_private(&file, &SECRETS, "spin");
     nothing_at_its_place(&file, &shared);
-}
-
-/// Looks for secrets in the file, in its names, and in all that is made of it.
-#[track_caller]
-fn nothing_private(shared: &Path, dir: &Path) {
-    let bytes = fs::read(shared).unwrap();
-    let file = File::parse(&bytes).unwrap();
-    assert!(file.feature::<Hostname<'_>>().is_none() && file.feature::<Cmdline<'_>>().is_none());
-    let bundle: Bundle<'_> = file.feature().unwrap().unwrap();
-    without_secrets("the names", &bundle.unpack().unwrap());
-    without_secrets("the file", &bytes);
-    let page = dir.join("page.html");
-    run(rep().args(["html", "-o"]).arg(&page).arg(shared)).expect(0);
-    without_secrets("the page", &fs::read(&page).unwrap());
-    for view in ["dump", "script", "info --json", "--tasks", "modules", "flame -o -", "-s srcline"]
-    {
-        let found = run(rep().args(view.split(' ')).arg(shared)).expect(0);
-        let text = String::from_utf8_lossy(&found.stdout).replace(dir.to_str().unwrap(), "");
-        without_secrets(view, text.as_bytes());
-    }
-}
-
-#[track_caller]
-fn without_secrets(what: &str, bytes: &[u8]) {
-    for secret in SECRETS {
-        let found = bytes.windows(secret.len()).position(|bytes| bytes == secret.as_bytes());
-        assert_eq!(found, None, "{secret:?} in {what}");
-    }
 }
 
 /// Holds that nothing of a process is mapped where it was; the kernel may be where it is by default.

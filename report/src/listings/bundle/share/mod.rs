@@ -19,7 +19,7 @@ use std::io::{self, Seek, Write};
 use recrep_format::abi::{CpuMode, EventType};
 use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::feature::{
-    BuildIdEvent, BuildIds, EventDesc, FeatureId, GroupDesc, GroupDescEntry, HeaderString,
+    BuildIdEvent, BuildIds, EventDesc, FeatureId, GroupDesc, GroupDescEntry, HeaderString, Hostname,
 };
 use recrep_format::wire::List;
 use recrep_format::write::{FeatureWriter, FileWriter};
@@ -90,7 +90,11 @@ pub(super) fn write<W: Write + Seek>(
     let mut features = FeatureWriter::new(endian);
     for (id, section) in &session.file.features {
         match *id {
-            FeatureId::HOSTNAME => removed.note(RemovedData::HostName),
+            FeatureId::HOSTNAME => {
+                removed.note(RemovedData::HostName);
+                let name = session.file.feature::<Hostname<'_>>().and_then(Result::ok);
+                removed.host = name.map(|name| name.0.to_text().into_owned());
+            }
             FeatureId::CMDLINE => removed.note(RemovedData::CommandLine),
             id if KEPT.contains(&id) => {
                 if let Some(bytes) = section.of(session.file.bytes()) {

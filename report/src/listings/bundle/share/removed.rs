@@ -6,6 +6,8 @@ use std::fmt;
 use recrep_format::abi::RecordType;
 use recrep_format::feature::FeatureId;
 
+use super::texts;
+
 /// A kind of data that a shared recording lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RemovedData {
@@ -44,9 +46,16 @@ pub(in crate::listings::bundle) struct Removed {
     records: BTreeMap<RecordType, u64>,
     /// Parts of the header that were left out.
     pub(super) features: Vec<FeatureId>,
+    /// Name of the host.
+    pub(super) host: Option<String>,
 }
 
 impl Removed {
+    /// Returns a file's name without that of the host: recordings are named after hosts.
+    pub(in crate::listings::bundle) fn without_host(&self, name: &str) -> String {
+        self.host.as_ref().map_or_else(|| name.to_owned(), |host| texts::without_host(name, host))
+    }
+
     pub(super) fn note(&mut self, data: RemovedData) {
         self.data.insert(data);
     }

@@ -21,6 +21,24 @@ pub(super) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
+/// Returns the name of a file without that of a host, or the first part of it.
+pub(super) fn without_host(name: &str, host: &str) -> String {
+    let first = host.split('.').next().unwrap_or_default();
+    let mut name = name.to_owned();
+    for host in [host, first].into_iter().filter(|host| !host.is_empty()) {
+        let mut kept = String::new();
+        let mut rest = name.as_str();
+        while let Some((before, after)) = rest.split_once(host) {
+            let is_word = !before.ends_with(char::is_alphanumeric)
+                && !after.starts_with(char::is_alphanumeric);
+            kept.extend([before, if is_word { "host" } else { host }]);
+            rest = after;
+        }
+        name = kept + rest;
+    }
+    name
+}
+
 /// Returns the name of a function without the directories in it: JITs name functions after files.
 pub(super) fn function_name(name: &[u8], is_of_jit: bool) -> Cow<'_, [u8]> {
     let Ok(text) = str::from_utf8(name) else { return name.into() };
@@ -96,6 +114,19 @@ mod tests {
         ] {
             assert_eq!(shared_path(path.as_bytes()), shared.as_bytes());
         }
+    }
+
+    #[test]
+    fn hosts_are_taken_out_of_names_of_files() {
+        for (name, shared) in [
+            ("web-1-20261128.data", "host-20261128.data"),
+            ("web-1.example.com.data", "host.data"),
+            ("web-1_web-12_myweb-1.data", "host_web-12_myweb-1.data"),
+            ("app.data", "app.data"),
+        ] {
+            assert_eq!(without_host(name, "web-1.example.com"), shared);
+        }
+        assert_eq!(without_host("app.data", ""), "app.data");
     }
 
     #[test]
