@@ -12,6 +12,7 @@ use super::cells::{DataTexts, EncodedColumn};
 use super::columns::{Constant, DataColumn, FileSchema};
 use super::groups::GroupRows;
 use super::keys::{DATE, DataSetKeys, HOST, RECORDING};
+use super::known_frames::KnownFrames;
 use super::parts::{FinishedPart, PartPaths, PartWriter, PartitionValue};
 use super::recordings::{self, RECORDINGS};
 use super::samples::{self, EVENT, ReadPieces, SampleGroup, SampleWorker};
@@ -66,7 +67,6 @@ struct InputFacts<'q> {
 struct ReadSamples {
     totals: Vec<Count>,
     dropped: Dropped,
-    frames: BTreeMap<i64, FrameTexts>,
 }
 
 impl InputExport<'_> {
@@ -153,11 +153,13 @@ impl<'q> InputFacts<'q> {
         let written = &RwLock::default();
         let mut stacks =
             StackTable::new(self.part("stacks", None, stack_schema)?, stack_schema, written);
-        let new = || SampleWorker::new(scan, labeller, groups, schema, by_event, written);
-        let ReadSamples { totals, dropped, frames } =
+        let known_frames = KnownFrames::new(labeller);
+        let new =
+            || SampleWorker::new(scan, labeller, &known_frames, groups, schema, by_event, written);
+        let ReadSamples { totals, dropped } =
             self.samples(scan, labeller, schema, new, &mut stacks, &mut parts)?;
         parts.push(stacks.finish()?);
-        parts.push(self.frames(&frames)?);
+        parts.push(self.frames(&known_frames.finish())?);
         let mut texts = DataTexts::default();
         let rows = recordings::rows(&self.recording, &totals, &mut texts);
         let columns: Vec<_> = RECORDINGS.iter().collect();
@@ -211,16 +213,13 @@ impl<'q> InputFacts<'q> {
         let mut read = ReadSamples {
             totals: vec![Count::default(); labeller.events.len()],
             dropped: Dropped::default(),
-            frames: BTreeMap::new(),
         };
         for worker in workers.finish() {
             for (all, one) in read.totals.iter_mut().zip(&worker.totals) {
                 all.samples += one.samples;
                 all.period = all.period.wrapping_add(one.period);
             }
-            let (dropped, frames) = worker.finish();
-            read.dropped.add(dropped);
-            read.frames.extend(frames);
+            read.dropped.add(worker.finish());
         }
         Ok(read)
     }

@@ -9,7 +9,8 @@
 //! Equal frames and stacks have one ID in all files (`stacks`), so a column of IDs is enough, and
 //! tables of several recordings can be joined. Row groups are made of a fixed number of pieces, so
 //! that the bytes do not depend on the number of threads. In memory are some encoded row groups, and
-//! the distinct frames and chains.
+//! the distinct frames and chains. All workers share what is known of frames (`known_frames`): each
+//! address is looked up once.
 
 mod args;
 mod cells;
@@ -17,6 +18,7 @@ mod columns;
 mod groups;
 mod input;
 mod keys;
+mod known_frames;
 mod parts;
 mod recordings;
 mod samples;

@@ -9,10 +9,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::cells::{DataCell, DataTexts, EncodedColumn, TextCode};
 use super::columns::{ColumnType, DataColumn, FileSchema};
 use super::groups::GroupRows;
+use super::known_frames::KnownFrames;
 use super::stacks::{FunctionCells, StackCells, StackIds};
 use crate::callchain::Frame;
 use crate::count::Count;
-use crate::engine::{FrameTexts, Labeller};
+use crate::engine::Labeller;
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::Field;
@@ -137,11 +138,14 @@ pub(super) struct SampleWorker<'s> {
 struct SampleLookups<'s> {
     labeller: &'s Labeller<'s>,
     groups: &'s Groups,
+    known_frames: &'s KnownFrames<'s>,
     texts: DataTexts,
     stacks: StackIds<'s>,
     comms: FxHashMap<u64, TextCode>,
     /// Functions by the words of their frames; `None` for those that the filters leave out.
     functions: FxHashMap<u64, Option<SampledFunction>>,
+    /// Functions by their frames, which many addresses have.
+    named: FxHashMap<Frame, SampledFunction>,
     accesses: FxHashMap<u64, AccessCells>,
     cgroups: FxHashMap<u64, Option<TextCode>>,
 }
@@ -157,6 +161,7 @@ impl<'s> SampleWorker<'s> {
     pub(super) fn new(
         scan: &'s Scan<'s>,
         labeller: &'s Labeller<'s>,
+        known_frames: &'s KnownFrames<'s>,
         groups: &'s Groups,
         schema: &'s FileSchema,
         by_event: bool,
@@ -167,10 +172,12 @@ impl<'s> SampleWorker<'s> {
             lookups: SampleLookups {
                 labeller,
                 groups,
+                known_frames,
                 texts: DataTexts::default(),
-                stacks: StackIds::new(labeller),
+                stacks: StackIds::new(known_frames),
                 comms: FxHashMap::default(),
                 functions: FxHashMap::default(),
+                named: FxHashMap::default(),
                 accesses: FxHashMap::default(),
                 cgroups: FxHashMap::default(),
             },
@@ -224,9 +231,9 @@ impl<'s> SampleWorker<'s> {
         new.map(|stack| self.lookups.stacks.cells(self.reader.stacks(), stack)).collect()
     }
 
-    /// Returns the numbers of samples that were not read, and the frames.
-    pub(super) fn finish(self) -> (Dropped, FxHashMap<i64, FrameTexts>) {
-        (self.reader.finish(), self.lookups.stacks.frames)
+    /// Returns the numbers of samples that were not read.
+    pub(super) fn finish(self) -> Dropped {
+        self.reader.finish()
     }
 }
 
@@ -281,9 +288,11 @@ impl SampleLookups<'_> {
         s.frame().put(&mut key);
         let key = self.labeller.key(key);
         let found = self.labeller.takes(&key).then(|| {
-            let frame = self.labeller.frame_texts(&Frame::of(&key));
-            let names = FunctionCells::of(&frame, &mut self.texts);
-            SampledFunction { names, frame: self.stacks.described(frame) }
+            let frame = Frame { ip: 0, ..Frame::of(&key) };
+            *self.named.entry(frame).or_insert_with(|| {
+                let (id, texts) = self.known_frames.described(&frame);
+                SampledFunction { names: FunctionCells::of(&texts, &mut self.texts), frame: id }
+            })
         });
         self.functions.insert(s.frame_word(), found);
         found

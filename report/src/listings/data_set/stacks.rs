@@ -11,9 +11,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::cells::{DataCell, DataTexts, TextCode};
 use super::columns::{ColumnType, DataColumn};
+use super::known_frames::{KnownFrames, ReplacingFrames};
 use crate::callchain::{ChainRef, Frame, Stacks, Step};
-use crate::engine::{FrameTexts, Labeller};
-use crate::scan::Naming as _;
+use crate::engine::FrameTexts;
 
 /// A stack, as the table has it.
 pub(super) struct StackCells {
@@ -51,13 +51,9 @@ pub(super) struct SampledStack {
 
 /// IDs of the frames and stacks that a worker found.
 pub(super) struct StackIds<'l> {
-    labeller: &'l Labeller<'l>,
-    /// Frames by ID.
-    pub(super) frames: FxHashMap<i64, FrameTexts>,
-    /// IDs of the frames that replace each of the worker's, one after another; of each the innermost
-    /// first. And where they end.
-    ids: Vec<i64>,
-    ends: Vec<usize>,
+    known_frames: &'l KnownFrames<'l>,
+    /// Frames that replace each of the worker's.
+    replacing: Vec<ReplacingFrames>,
     /// ID of the frame that stands for callers that are not known.
     missing: Option<i64>,
     /// IDs by chain.
@@ -70,30 +66,16 @@ pub(super) struct StackIds<'l> {
 }
 
 impl<'l> StackIds<'l> {
-    pub(super) fn new(labeller: &'l Labeller<'l>) -> Self {
+    pub(super) fn new(known_frames: &'l KnownFrames<'l>) -> Self {
         Self {
-            labeller,
-            frames: FxHashMap::default(),
-            ids: Vec::new(),
-            ends: Vec::new(),
+            known_frames,
+            replacing: Vec::new(),
             missing: None,
             chains: vec![EMPTY],
             owned: FxHashMap::default(),
             sampled: Vec::new(),
             known: FxHashSet::default(),
         }
-    }
-
-    /// Returns the ID of a frame with functions in place of addresses.
-    pub(super) fn frame(&mut self, frame: &Frame) -> i64 {
-        self.described(self.labeller.frame_texts(frame))
-    }
-
-    /// Returns the ID of a frame that is described so.
-    pub(super) fn described(&mut self, texts: FrameTexts) -> i64 {
-        let id = frame_id(&texts);
-        self.frames.entry(id).or_insert(texts);
-        id
     }
 
     /// Returns the ID of a sample's stack; `None` if it has no frames. `own` is the ID of the sampled
@@ -132,21 +114,15 @@ impl<'l> StackIds<'l> {
     /// Returns the line of the innermost frame of a chain.
     pub(super) fn line(&self, stacks: &Stacks, chain: ChainRef) -> Option<&(String, u32)> {
         let frame = stacks.chains.node(chain.callers)?.frame;
-        self.frames.get(self.replacing(frame).first()?)?.line.as_ref()
+        self.replacing.get(frame as usize)?.line.as_ref()
     }
 
     /// Finds the IDs of new frames and chains.
     fn extend(&mut self, stacks: &Stacks) {
-        while let Some(frame) = stacks.frames.get_index(self.ends.len()) {
-            let mut named = Vec::new();
-            self.labeller.frames(*frame, &mut named);
-            for one in &named {
-                let id = self.frame(one);
-                self.ids.push(id);
-            }
-            self.ends.push(self.ids.len());
+        while let Some(frame) = stacks.frames.get_index(self.replacing.len()) {
+            self.replacing.push(self.known_frames.replacing(frame));
             if self.missing.is_none() && frame.step != Step::Unchecked {
-                self.missing = Some(self.frame(&Frame::missing(frame.end.cpu_mode)));
+                self.missing = Some(self.known_frames.id(&Frame::missing(frame.end.cpu_mode)));
             }
         }
         while let Some(node) = stacks.chains.nodes().get(self.chains.len() - 1) {
@@ -163,10 +139,7 @@ impl<'l> StackIds<'l> {
 
     /// Returns the IDs of the frames that replace one of the worker's, innermost first.
     fn replacing(&self, frame: u32) -> &[i64] {
-        let frame = frame as usize;
-        let start = frame.checked_sub(1).and_then(|before| self.ends.get(before));
-        let end = self.ends.get(frame).copied().unwrap_or(0);
-        self.ids.get(start.copied().unwrap_or(0)..end).unwrap_or_default()
+        self.replacing.get(frame as usize).map_or(&[], |replacing| &replacing.ids)
     }
 
     /// Returns a stack with its frames.
@@ -188,7 +161,8 @@ fn longer(callers: i64, frame: i64) -> i64 {
     id_of(&hash.finalize())
 }
 
-fn frame_id(texts: &FrameTexts) -> i64 {
+/// Returns the ID of a frame.
+pub(super) fn frame_id(texts: &FrameTexts) -> i64 {
     let FrameTexts { function, linkage_name, module, path, build_id, cpu_mode, is_inlined, line } =
         texts;
     let (file, line) = line.as_ref().map_or(("", 0), |(file, line)| (file.as_str(), *line));
