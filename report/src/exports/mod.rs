@@ -12,6 +12,7 @@ mod firefox;
 mod folded;
 mod frames;
 mod json;
+mod losses;
 pub(crate) mod markdown;
 mod otlp;
 pub(crate) mod outputs;

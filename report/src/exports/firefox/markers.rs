@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::FirefoxBuilder;
 use super::lanes::{Lane, Lanes};
 use crate::engine::schedule::{Activity, ThreadSwitch};
+use crate::exports::losses;
 use crate::exports::weights::{EventWeights, WeightUnit};
 
 /// Time that a thread was off its CPU.
@@ -158,13 +159,7 @@ impl FirefoxBuilder<'_> {
             ));
         }
         notes.push("source lines and CPUs of samples are not in this format".to_owned());
-        let facts = &self.facts.facts;
-        if facts.lost_events > 0 {
-            notes.push(format!("{} records were lost", facts.lost_events));
-        }
-        for event in facts.events.iter().filter(|event| event.lost_samples > 0) {
-            notes.push(format!("{}: {} samples were lost", event.name, event.lost_samples));
-        }
+        notes.extend(losses::lost(&self.facts.facts));
         let name = self.built.intern_string("rep export");
         for note in notes {
             let text = self.built.intern_string(&note);

@@ -28,6 +28,7 @@ use self::messages::{
 };
 use super::export::FileExport;
 use super::frames::{CodeType, Frames};
+use super::losses::exporter;
 use super::timed::{self, NO_CPU, TimedSample, TimedSamples};
 use crate::engine::facts::RecordingFacts;
 use crate::engine::schedule::RecordedClock;
@@ -102,7 +103,7 @@ impl PacketWriter<'_> {
         };
         let system = SystemInfo {
             names: Some(names),
-            writer: concat!("rep ", env!("CARGO_PKG_VERSION")).into(),
+            writer: exporter(facts, "weights of samples are sums of each CPU"),
             cpus: facts.cpus.map(|[_, online]| online),
         };
         let packet = TracePacket { sequence: OF_ALL, ..TracePacket::default() };

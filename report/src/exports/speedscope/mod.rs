@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::export::FileExport;
+use super::losses::exporter;
 use crate::callchain::RowId;
 use crate::engine::facts::RecordingFacts;
 use crate::profile::Profile;
@@ -90,7 +91,7 @@ impl FileExport for Speedscope {
         });
         let file = json!({
             "$schema": "https://www.speedscope.app/file-format-schema.json",
-            "exporter": concat!("rep ", env!("CARGO_PKG_VERSION")),
+            "exporter": exporter(&facts.facts, "times and source lines are not in this format"),
             "shared": { "frames": frames },
             "profiles": profiles.collect::<Vec<_>>(),
         });
