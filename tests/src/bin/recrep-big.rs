@@ -3,6 +3,7 @@
 //!
 //!     cargo run --release -p recrep-tests --bin recrep-big -- branches branches.data
 //!     cargo run --release -p recrep-tests --bin recrep-big -- accesses accesses.data
+//!     cargo run --release -p recrep-tests --bin recrep-big -- threads threads.data
 //!
 //! All addresses are in this program's own code, so that both `rep` and `perf report` find
 //! functions for them. A few places are met often and many seldom, as in programs. The same command
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
 use recrep_format::endian::Endian;
 
 /// Makes a large perf.data file
@@ -29,7 +30,8 @@ struct Args {
     /// The file to write
     file: PathBuf,
 
-    /// Number of samples [default: 462500 of 32 branches each, or 4600000 accesses: about 370 MB]
+    /// Number of samples [default: 462500 of 32 branches each, or 4600000 accesses: about 370 MB;
+    /// or 100000 of as many threads]
     #[arg(long)]
     samples: Option<u64>,
 
@@ -44,10 +46,17 @@ enum What {
     Branches,
     /// Memory accesses with data sources and weights
     Accesses,
+    /// A sample of each of very many threads, some with very deep stacks
+    Threads,
 }
 
 /// Number of branches in a stack.
 const BRANCHES: usize = 32;
+
+/// Depth of the stacks of most threads.
+const DEPTH: usize = 20;
+/// Depth of the stack of every thousandth.
+const GREATEST_DEPTH: usize = 5000;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -117,6 +126,7 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
         }
         What::Accesses => Event::new("cpu/mem-loads/u")
             .sampling(SampleType::ADDR | SampleType::WEIGHT | SampleType::DATA_SRC),
+        What::Threads => Event::new("cycles:u").sampling(SampleType::CALLCHAIN),
     };
     let mut stream = Stream::new(Endian::NATIVE)
         .event(event)
@@ -127,6 +137,7 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
     let samples = args.samples.unwrap_or(match args.what {
         What::Branches => 462_500,
         What::Accesses => 4_600_000,
+        What::Threads => 100_000,
     });
     for number in 0..samples {
         let spec = match args.what {
@@ -154,6 +165,15 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
                     .addr(0x7f00_0000_0000 + draws.seldom_large(1 << 20) * 8)
                     .data_src(source)
                     .weight(weight)
+            }
+            What::Threads => {
+                let tid = u32::try_from(1000 + number).unwrap_or(u32::MAX);
+                stream = stream.at(number * 100).fork(10, tid).task(10, tid);
+                stream = stream.comm(&format!("w\"{number}\n</script>"));
+                let depth = if number % 1000 == 999 { GREATEST_DEPTH } else { DEPTH };
+                let mut chain = vec![context::USER];
+                chain.extend((0..depth).map(|_| edge()[0]));
+                SampleSpec::at(chain.get(1).copied().unwrap_or(start)).callchain(&chain)
             }
         };
         stream = stream.at(1000 + number * 100).sample(spec);
