@@ -5,8 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_fixtures::manifest::cases;
 use recrep_fixtures::recorded;
+use recrep_format::abi::{SampleType, context};
+use recrep_format::endian::Endian;
+use recrep_format::feature::Hostname;
 use recrep_tests::needs;
 use recrep_tests::programs::{rep, workspace};
 use recrep_tests::run::{Outcome, run};
@@ -152,6 +156,35 @@ fn exported_stacks(files: &[PathBuf]) -> Sums {
     stacks
 }
 
+/// Answers of DuckDB.
+struct Answers {
+    /// Those to the queries of fleet.md, by the lines before them.
+    of_page: BTreeMap<String, Value>,
+    /// Those to [`MORE`].
+    more: [Value; 4],
+}
+
+/// Runs all queries over the data set of a folder.
+#[track_caller]
+fn answers(python: &Path, folder: &Path) -> Answers {
+    let page = fs::read_to_string(workspace().join("report/docs/fleet.md")).unwrap();
+    let titles: Vec<String> = page
+        .split("```sql\n")
+        .collect::<Vec<_>>()
+        .windows(2)
+        .filter(|pair| !pair[1].starts_with("-- "))
+        .map(|pair| pair[0].trim_end().lines().last().unwrap().trim_end_matches(':').to_owned())
+        .collect();
+    assert!(titles.len() >= 8, "{titles:?}");
+    fs::write(folder.join("fleet.md"), page + MORE).unwrap();
+    let mut command = Command::new(python);
+    command.arg(workspace().join("tests/fleet/queries.py")).arg("duckdb");
+    let outcome = run(command.arg(folder.join("fleet.md")).arg(folder).arg("--json"));
+    let mut answers: Vec<Value> = serde_json::from_slice(&outcome.expect(0).stdout).unwrap();
+    let more = answers.split_off(titles.len()).try_into().unwrap();
+    Answers { of_page: titles.into_iter().zip(answers).collect(), more }
+}
+
 #[test]
 fn queries_answer_as_rep() {
     let Some(python) = needs::duckdb() else { return };
@@ -164,22 +197,14 @@ fn queries_answer_as_rep() {
             format!("--label week={week} --label version={version} --partition week,host,event");
         export(dir.path(), &flags, files).expect(0);
     }
-    let page = fs::read_to_string(workspace().join("report/docs/fleet.md")).unwrap();
-    let queries = page.matches("```sql").count() - 3;
-    fs::write(dir.path().join("fleet.md"), page + MORE).unwrap();
-    let mut command = Command::new(python);
-    command.arg(workspace().join("tests/fleet/queries.py")).arg("duckdb");
-    let outcome = run(command.arg(dir.path().join("fleet.md")).arg(dir.path()).arg("--json"));
-    let answers: Vec<Value> = serde_json::from_slice(&outcome.expect(0).stdout).unwrap();
-    let (of_page, [totals, functions, stacks, recordings]) = answers.split_at(queries) else {
-        panic!("{} answers to {queries} queries", answers.len());
-    };
-    assert!(queries >= 8 && of_page.iter().filter(|rows| rows[0].is_array()).count() >= 6);
+    let Answers { of_page, more: [totals, functions, stacks, recordings] } =
+        &answers(&python, dir.path());
+    assert!(of_page.values().filter(|rows| rows[0].is_array()).count() >= 6);
     let (expected_totals, expected_functions) = reported(&files);
     assert_eq!(sums(totals, 1), expected_totals);
     assert_eq!(sums(functions, 4), expected_functions);
     assert!(expected_functions.len() > 30, "{}", expected_functions.len());
-    let first = &of_page[0][0];
+    let first = &of_page["The hottest functions of all hosts"][0];
     let most = expected_functions.values().map(|sums| sums[1]).max().unwrap();
     assert_eq!(first[4].as_u64().unwrap(), most);
     let of_recordings: Sums =
@@ -201,6 +226,103 @@ fn assert_stacks(found: &Sums, expected: &Sums) {
     };
     assert_eq!(named(found), named(expected));
     assert!(named(found).len() > 10, "{}", named(found).len());
+}
+
+/// Where the functions of [`NAMES`] begin, one after the other.
+const CODE: u64 = 0x10_0000;
+const NAMES: [&str; 5] = ["main", "serve", "keep", "malloc", "_int_malloc"];
+
+/// A recording of a host: `serve` calls `keep` and `malloc`, and `keep` calls `malloc`.
+fn recording_of(host: u64, pid: u32) -> Vec<u8> {
+    let at = |name: &str| {
+        CODE + 0x10 * NAMES.iter().position(|known| *known == name).unwrap() as u64 + 4
+    };
+    // Innermost first, by periods that differ from host to host.
+    let stacks = [
+        (&["_int_malloc", "malloc", "keep", "serve", "main"][..], 1000 + host),
+        (&["malloc", "serve", "main"], 100 + host % 7),
+        (&["keep", "serve", "main"], 10),
+        (&["serve", "main"], 1),
+    ];
+    let mut stream = Stream::new(Endian::NATIVE)
+        .event(Event::new("cycles:u").sampling(SampleType::CALLCHAIN))
+        .feature(&Hostname::new(&format!("host-{host}")))
+        .task(pid, pid)
+        .at(1)
+        .comm("app")
+        .map("//anon", CODE, 0x1000, 0)
+        .at(10);
+    for (names, period) in stacks {
+        let mut chain = vec![context::USER];
+        chain.extend(names.iter().map(|name| at(name)));
+        stream = stream.sample(SampleSpec::at(at(names[0])).period(period).callchain(&chain));
+    }
+    if host == 3 {
+        stream = stream.lost_samples(12);
+    }
+    stream.file()
+}
+
+#[test]
+fn recordings_of_many_hosts_are_one_data_set() {
+    let Some(python) = needs::duckdb() else { return };
+    let hosts = if std::env::var_os("RECREP_FULL").is_some() { 1000 } else { 100 };
+    let named =
+        (0..).zip(NAMES).map(|(place, name)| format!("{:x} 10 {name}\n", CODE + 16 * place));
+    let (pid, map) = super::exports::jit_map(6, named.collect::<String>().as_bytes());
+    let dir = tempfile::tempdir().unwrap();
+    let files: Vec<PathBuf> = (0..hosts)
+        .map(|host| {
+            let path = dir.path().join(format!("host-{host}.data"));
+            fs::write(&path, recording_of(host, pid)).unwrap();
+            path
+        })
+        .collect();
+    let (old, new) = files.split_at(files.len() / 2);
+    for (week, version, files) in [("2026-W47", "1.3", old), ("2026-W48", "1.4", new)] {
+        let flags = format!(
+            "--trust-paths --label week={week} --label version={version} --partition week,host,event"
+        );
+        export(dir.path(), &flags, files).expect(0);
+    }
+    let mut command = rep();
+    command.args(["--json", "--no-children", "--trust-paths", "-s", "dso,symbol"]);
+    let report = run(command.args(&files)).expect(0);
+    fs::remove_file(map).unwrap();
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let event = &report["events"][0];
+    let Answers { of_page, more: [totals, functions, stacks, recordings] } =
+        answers(&python, dir.path());
+    let total = ["samples", "period"].map(|name| event[name].as_u64().unwrap());
+    assert_eq!(total[0], 4 * hosts);
+    for answer in [&totals, &recordings] {
+        assert_eq!(sums(answer, 1), [(vec!["cycles:u".to_owned()], total.to_vec())].into());
+    }
+    let by_function: BTreeMap<String, Vec<u64>> =
+        sums(&functions, 4).into_iter().map(|(key, sums)| (key[2].clone(), sums)).collect();
+    let rows = event["rows"].as_array().unwrap().iter();
+    let row = |row: &Value| {
+        let sums = ["samples", "period"].map(|name| row[name].as_u64().unwrap());
+        (row["key"]["symbol"].as_str().unwrap().to_owned(), sums.to_vec())
+    };
+    assert_eq!(by_function, rows.map(row).collect());
+    // What the recordings were made of.
+    let each = |period: fn(u64) -> u64| (0..hosts).map(period).sum::<u64>();
+    let (kept, served) = (each(|host| 1000 + host), each(|host| 100 + host % 7));
+    let stack = |text: &str, sum| (vec!["cycles:u".to_owned(), text.to_owned()], vec![sum]);
+    let expected = [
+        stack("main;serve;keep;malloc;_int_malloc", kept),
+        stack("main;serve;malloc", served),
+        stack("main;serve;keep", 10 * hosts),
+        stack("main;serve", hosts),
+    ];
+    assert_eq!(sums(&stacks, 2), expected.into());
+    let callers = of_page["Who calls malloc, whatever it does below"].as_array().unwrap();
+    let callers: Vec<_> = callers.iter().map(|row| (row[2].as_str().unwrap(), &row[3])).collect();
+    assert_eq!(callers, [("keep", &Value::from(kept)), ("serve", &Value::from(served))]);
+    let losing = "Hosts that lose samples, and those whose recordings are not complete";
+    assert_eq!(of_page[losing][0][0], "host-3");
+    assert!(of_page.values().all(|rows| rows[0].is_array()), "{:?}", of_page.keys());
 }
 
 #[test]

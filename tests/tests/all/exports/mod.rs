@@ -12,7 +12,7 @@ use recrep_tests::programs::rep;
 use recrep_tests::run::{Outcome, run};
 
 /// Writes the map of a JIT for a process that does not exist, and returns that: `number` is the test's.
-fn jit_map(number: u32, text: &[u8]) -> (u32, PathBuf) {
+pub(crate) fn jit_map(number: u32, text: &[u8]) -> (u32, PathBuf) {
     /// More than all processes.
     const PIDS: u32 = 10_000_000;
     let pid = std::process::id() + number * PIDS;
