@@ -1,11 +1,13 @@
 """Compares what viewers read of `rep export` with `rep --json`: for each recording and format, the totals of
-each event, the number of samples and of threads, and each function's own weight.
+each event, the number of samples and of threads, and each function's own weight; of speedscope, the own shares
+of the hottest functions as its table shows them.
 
-Usage: check.py REP FORMAT RECORDING…   FORMAT: perfetto, otlp or firefox
+Usage: check.py REP FORMAT RECORDING…   FORMAT: perfetto, otlp, firefox or speedscope
 """
 
 import collections
 import json
+import math
 import os
 import re
 import subprocess
@@ -13,6 +15,10 @@ import sys
 import tempfile
 import time
 
+# Threads that the Firefox Profiler is given; the others are joined.
+MOST_THREADS = 500
+# How much of a name is shown depends on the other functions, callers among them.
+NAMES = ["--demangle", "no"]
 UNNAMED = re.compile(r"^(.*\+)?0x[0-9a-f]+$")
 
 
@@ -26,7 +32,8 @@ def run(*command):
 
 def report(rep, recording, *args):
     # A report without rows has status 1; so has an export of it.
-    answer = subprocess.run([rep, "--json", "--no-children", *args, recording], capture_output=True)
+    command = [rep, "--json", "--no-children", *NAMES, *args, recording]
+    answer = subprocess.run(command, capture_output=True)
     return json.loads(answer.stdout) if answer.returncode == 0 else None
 
 
@@ -149,18 +156,23 @@ def of_firefox(path, events):
         for name in events
     }
     load(path)
+    handles = collections.defaultdict(list)
     try:
         for thread in json.loads(profiler("thread", "list", "--json"))["threads"]:
             named = [name for name in events if thread["name"].endswith(f"({name})")]
-            event = found[named[0] if named else next(iter(events))]
+            name = named[0] if named else next(iter(events))
             is_idle = thread["processName"] == "swapper" and thread["pid"].split(".")[0] == "0"
             tid = 0 if is_idle else thread["tid"].split(".")[0]
-            event["threads"].add((thread["pid"].split(".")[0], tid))
-            words = ["--thread", thread["threadHandle"], "--limit", "0", "--include-idle", "--json"]
+            found[name]["threads"].add((thread["pid"].split(".")[0], tid))
+            handles[name].append(thread["threadHandle"])
+        for name, threads in handles.items():
+            event = found[name]
+            # Several threads are summed up.
+            words = ["--thread", ",".join(threads), "--limit", "0", "--include-idle", "--json"]
             for function in json.loads(profiler("thread", "functions", *words))["functions"]:
                 weight = function["selfSamples"]
-                name = "unnamed" if is_unnamed(function["name"]) else function["name"]
-                event["functions"][name] += weight
+                function = "unnamed" if is_unnamed(function["name"]) else function["name"]
+                event["functions"][function] += weight
                 event["samples"] += weight
                 event["period"] += weight
     finally:
@@ -168,8 +180,29 @@ def of_firefox(path, events):
     return found
 
 
-def differences_of(name, got, event, form):
-    """Returns what differs of an event."""
+def differences_in_speedscope(path, events):
+    """Returns what speedscope shows otherwise than `rep`; it shows two digits of a share."""
+    script = os.path.join(os.path.dirname(__file__), "speedscope.mjs")
+    shown = json.loads(run("node", script, path))
+    named = [profile["name"] for profile in json.load(open(path))["profiles"]]
+    found = [f"speedscope: {error}" for error in shown["errors"]]
+    for name, rows in zip(named, shown["profiles"]):
+        # Events without samples have profiles, too.
+        event = events.get(name, {"period": 0, "functions": {}})
+        for function, percent in rows:
+            if is_unnamed(function):
+                continue
+            share = 100 * event["functions"].get(function, 0) / max(event["period"], 1)
+            digit = 10.0 ** (math.floor(math.log10(percent)) - 1) if percent > 0 else 0.01
+            if abs(share - percent) > 0.51 * digit:
+                found.append(f"{name}: {function} {percent} %, not {share:.4f} %")
+        if event["period"] and not rows:
+            found.append(f"{name}: no functions are shown")
+    return found
+
+
+def differences_of(name, got, event, form, are_joined):
+    """Returns what differs of an event. Of very many threads, those with few samples may be joined."""
     kinds = ["samples", "period"]
     functions = event["functions"]
     if form == "firefox":
@@ -178,7 +211,7 @@ def differences_of(name, got, event, form):
     found = [
         f"{name}: {kind} {got[kind]}, not {event[kind]}" for kind in kinds if got[kind] != event[kind]
     ]
-    if len(got["threads"]) != event["threads"]:
+    if len(got["threads"]) != event["threads"] and not (are_joined and len(got["threads"]) < event["threads"]):
         found.append(f"{name}: threads {len(got['threads'])}, not {event['threads']}")
     for function in set(functions) | set(got["functions"]):
         pair = (got["functions"][function], functions[function])
@@ -190,25 +223,28 @@ def differences_of(name, got, event, form):
 def compared(rep, form, recording, path):
     """Returns what differs; `None` if the recording has no samples."""
     wanted = expected(rep, recording)
-    labels = ["--labels", "comm,tid"] if form == "otlp" else []
-    command = [rep, "export", "--format", form, "--no-inline", *labels, "-o", path, recording]
+    labels = {"otlp": ["--labels", "comm,tid"], "speedscope": ["--labels", "none"]}.get(form, [])
+    command = [rep, "export", "--format", form, "--no-inline", *NAMES, *labels, "-o", path, recording]
     written = subprocess.run(command, capture_output=True)
     if not wanted:
         return None
     if written.returncode:
         return [written.stderr.decode()]
-    readers = {"perfetto": of_perfetto, "otlp": of_otlp}
-    found = readers[form](path) if form in readers else of_firefox(path, wanted)
-    differences = []
-    for name, event in wanted.items():
-        if name not in found:
-            differences.append(f"{name} is missing")
-            continue
-        differences.extend(differences_of(name, found[name], event, form))
     samples = sum(event["samples"] for event in wanted.values())
     threads = max(event["threads"] for event in wanted.values())
     functions = sum(len(event["functions"]) for event in wanted.values())
     print(f"{form} {os.path.basename(recording)}: {samples} samples, {threads} threads, {functions} functions")
+    if form == "speedscope":
+        return differences_in_speedscope(path, wanted)
+    readers = {"perfetto": of_perfetto, "otlp": of_otlp}
+    found = readers[form](path) if form in readers else of_firefox(path, wanted)
+    differences = []
+    are_joined = form == "firefox" and sum(event["threads"] for event in wanted.values()) > MOST_THREADS
+    for name, event in wanted.items():
+        if name not in found:
+            differences.append(f"{name} is missing")
+            continue
+        differences.extend(differences_of(name, found[name], event, form, are_joined))
     return differences
 
 
