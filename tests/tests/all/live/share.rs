@@ -50,13 +50,17 @@ fn share(file: &Path) -> (Outcome, PathBuf) {
     (outcome, shared)
 }
 
-/// Rows of all events by their keys, but those of addresses at which nothing was mapped.
+/// Rows of all events by their keys, but those of addresses without a file, which are replaced.
 fn rows(report: &[u8]) -> BTreeMap<String, Value> {
     let report: Value = serde_json::from_slice(report).unwrap();
     let mut all = BTreeMap::new();
     for event in report["events"].as_array().unwrap() {
-        let is_mapped = |row: &&Value| row["key"]["dso"] != "[unknown]";
-        for row in event["rows"].as_array().unwrap().iter().filter(is_mapped) {
+        let is_named = |row: &&Value| {
+            let is_address = |name: &str| name.starts_with("0x");
+            row["key"]["dso"] != "[unknown]"
+                && !row["key"]["symbol"].as_str().is_some_and(is_address)
+        };
+        for row in event["rows"].as_array().unwrap().iter().filter(is_named) {
             let values = serde_json::json!([row["samples"], row["period"], row["children"]]);
             all.insert(format!("{} {}", event["name"], row["key"]), values);
         }

@@ -1,9 +1,11 @@
 //! What is private in a recording.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
-use recrep_format::feature::{Cmdline, Hostname};
+use recrep_format::attr::AttrEntry;
+use recrep_format::feature::{Cmdline, HeaderString, Hostname};
 use recrep_format::fields::{Fields, Value};
 use recrep_format::read::File;
 
@@ -19,8 +21,18 @@ const FIRST_ADDRESS: u64 = 1 << 32;
 /// The kernel may be shown at this address, where it is without an offset of this boot.
 const KERNEL: u64 = 0xffff_ffff_8000_0000;
 /// Fields with numbers that are no addresses.
-const PUBLIC: [&str; 9] =
-    ["time", "id", "stream_id", "data_src", "period", "weight", "ino", "ino_generation", "cgroup"];
+const PUBLIC: [&str; 10] = [
+    "time",
+    "id",
+    "stream_id",
+    "data_src",
+    "period",
+    "weight",
+    "ino",
+    "ino_generation",
+    "cgroup",
+    "build_id",
+];
 
 impl Secrets {
     /// Returns those of a recording, and these.
@@ -32,7 +44,11 @@ impl Secrets {
         let host = file.feature::<Hostname<'_>>().unwrap().unwrap();
         secrets.texts.insert(host.0.to_text().into_owned());
         if let Some(Ok(Cmdline { args })) = file.feature::<Cmdline<'_>>() {
-            args.0.iter().for_each(|arg| secrets.add_argument(&arg.to_text()));
+            let events: Vec<Cow<'_, str>> =
+                file.attrs.entries().iter().map(AttrEntry::event_name).collect();
+            let is_secret = |text: &str| !events.iter().any(|event| event.contains(text));
+            let arguments = args.0.iter().map(HeaderString::to_text);
+            arguments.filter(|text| is_secret(text)).for_each(|text| secrets.add_argument(&text));
         }
         for raw in file.records().map_while(Result::ok) {
             let record = file.attrs.decode(&raw).unwrap();
@@ -46,7 +62,7 @@ impl Secrets {
         self.texts.len() + self.addresses.len()
     }
 
-    /// Adds an argument that says more than what was run: options of recorders are public.
+    /// Adds an argument, if it says more than short options and names of programs do.
     fn add_argument(&mut self, argument: &str) {
         self.add_directories(argument);
         if argument.len() > 8 && !argument.contains('/') {
@@ -72,7 +88,7 @@ impl Secrets {
             Value::Text(text) => self.add_directories(&String::from_utf8_lossy(text)),
             Value::Hex(number) if !PUBLIC.contains(&name) => self.add_address(*number),
             Value::Words(words) => words.iter().for_each(|word| self.add_address(word)),
-            Value::Bytes(bytes) => {
+            Value::Bytes(bytes) if !PUBLIC.contains(&name) => {
                 for word in bytes.chunks_exact(8) {
                     self.add_address(u64::from_le_bytes(word.try_into().unwrap()));
                 }

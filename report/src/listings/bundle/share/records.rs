@@ -176,7 +176,9 @@ impl<'s> RecordRewriter<'s> {
         let (start, shared) = places.module(place.module?.0);
         let Some(start) = start else {
             let addr = places.of_memory(map.addr)?;
-            return Some(MovedMapping { map: Mmap2 { addr, ..map }, path });
+            // The offset of memory without a file is the address at which it was mapped first.
+            let pgoff = places.of_memory(map.pgoff).unwrap_or(0);
+            return Some(MovedMapping { map: Mmap2 { addr, pgoff, ..map }, path });
         };
         let (addr, pgoff) = (start.wrapping_add(place.address), place.address);
         Some(MovedMapping { map: Mmap2 { addr, pgoff, ..map }, path: shared.to_vec() })
