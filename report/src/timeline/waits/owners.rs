@@ -11,6 +11,9 @@ const LATE: u64 = 100_000;
 /// Longest time between one thread's leaving a CPU and another's getting it.
 const NEAR: u64 = 50_000;
 
+/// The same after an EXIT record: a thread runs on for a while, and its last switch is not recorded.
+const NEAR_EXIT: u64 = 500_000;
+
 /// A thread that got a CPU late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LateStart {
@@ -73,19 +76,29 @@ fn leavers(
     }
     let mut cpu = thread.first_cpu;
     for stretch in &thread.stretches {
-        let left = (stretch.off, std::mem::replace(&mut cpu, stretch.cpu));
-        if matches!(stretch.kind, StretchKind::Starting | StretchKind::Unknown) {
-            continue;
-        }
-        let (time, on) = left;
-        let late = by_cpu.get(&on).map(Vec::as_slice).unwrap_or_default();
-        let after = late.partition_point(|late| late.on < time);
-        let near = late.get(after..).unwrap_or_default();
-        for late in near.iter().take_while(|late| late.on - time < NEAR) {
-            if late.thread != index && time > late.since {
-                found.push((*late, Handover { time, owner: index }));
-            }
+        let left = std::mem::replace(&mut cpu, stretch.cpu);
+        if !matches!(stretch.kind, StretchKind::Starting | StretchKind::Unknown) {
+            let late = by_cpu.get(&left).map(Vec::as_slice).unwrap_or_default();
+            found.extend(after_leaving(late, stretch.off, NEAR, index));
         }
     }
+    if let Some(exit) = thread.exit {
+        let late = by_cpu.get(&cpu).map(Vec::as_slice).unwrap_or_default();
+        found.extend(after_leaving(late, exit, NEAR_EXIT, index));
+    }
     found
+}
+
+/// Returns those of the late starts on a CPU that come so soon after a thread left it.
+fn after_leaving(
+    late: &[LateStart],
+    time: u64,
+    near: u64,
+    owner: u32,
+) -> impl Iterator<Item = (LateStart, Handover)> {
+    let after = late.partition_point(|late| late.on < time);
+    let soon = late.get(after..).unwrap_or_default().iter();
+    let soon = soon.take_while(move |late| late.on - time < near);
+    let of_others = soon.filter(move |late| late.thread != owner && time > late.since);
+    of_others.map(move |late| (*late, Handover { time, owner }))
 }

@@ -336,6 +336,28 @@ fn a_thread_that_waits_for_a_cpu_waits_for_the_one_that_has_it() {
 }
 
 #[test]
+fn an_exiting_thread_leaves_its_cpu_without_a_switch() {
+    const MS: u64 = 1_000_000;
+    let on = |time, thread, act| (time, thread, act, Some(3));
+    let events = [
+        on(0, "main", Begin),
+        on(MS, "main", Fork("worker")),
+        on(2 * MS, "main", Preempt),
+        on(2 * MS, "worker", In),
+        on(8 * MS, "worker", Exit),
+        on(8 * MS + 200_000, "main", In),
+        on(9 * MS, "main", Exit),
+    ];
+    let path = [
+        ("main", 0, 2 * MS, "run"),
+        ("worker", 2 * MS, 8 * MS, "run"),
+        ("main", 8 * MS, 8 * MS + 200_000, "runqueue"),
+        ("main", 8 * MS + 200_000, 9 * MS, "run"),
+    ];
+    check(&events, &path, "worker", 6 * MS);
+}
+
+#[test]
 fn a_gain_ends_where_another_thread_becomes_the_path() {
     let events = anywhere(&[
         (0, "main", Begin),
