@@ -1,6 +1,7 @@
 // Packets of traces of any bytes.
 
 use recrep_trace::bts::{self, Branch};
+use recrep_trace::pt::{self, Code, Flow, Gap, Graph, Packets, Sink, Step, Task, Times, World};
 use recrep_trace::spe::{Packet, PacketError, PacketKind, RecordReader};
 
 /// A byte of choice, then packets of Arm SPE. Each that is read comes back from its bytes, and no
@@ -43,4 +44,74 @@ pub(crate) fn bts(bytes: &[u8]) {
         assert_eq!(&read.to_bytes(), branch);
         assert!(!read.to_string().is_empty());
     }
+}
+
+/// Address of the code of [`pt`].
+const CODE: u64 = 0x40_1000;
+
+/// Code that is mapped at one place.
+#[derive(Clone, Copy)]
+struct FuzzedCode<'a>(&'a [u8]);
+
+impl Code for FuzzedCode<'_> {
+    fn bytes(&self, address: u64) -> Option<&[u8]> {
+        self.0.get(usize::try_from(address.checked_sub(CODE)?).ok()?..)
+    }
+}
+
+impl World for FuzzedCode<'_> {
+    fn task(&mut self, tsc: u64) -> Task {
+        Task { space: (tsc >> 8 & 1) as u32, thread: (tsc & 3) as u32 }
+    }
+
+    fn code(&self, _: u32, address: u64) -> Option<&[u8]> {
+        self.bytes(address)
+    }
+}
+
+/// Counts the branches of steps.
+#[derive(Default)]
+struct Branches(u64);
+
+impl Sink for Branches {
+    fn step(
+        &mut self,
+        graph: &Graph,
+        code: &dyn Code,
+        step: Step,
+        _: Task,
+        _: Times,
+        _: &pt::Clock,
+    ) {
+        graph.branches(step, code, |_, _| self.0 += 1);
+    }
+
+    fn gap(&mut self, _: Gap, _: Task, _: u64) {}
+}
+
+/// Length of the code, the code, then a trace of Intel PT. Each packet comes back; the branches in
+/// order are as many as those that are counted.
+pub(crate) fn pt(bytes: &[u8]) {
+    let Some((len, rest)) = bytes.split_first() else { return };
+    let (code, trace) = rest.split_at(usize::from(*len).min(rest.len()));
+    for found in Packets::from_bytes(trace) {
+        let Ok(packet) = found.packet else { continue };
+        assert!(!packet.to_string().is_empty());
+        let mut written = Vec::new();
+        packet.write(&mut written);
+        if !matches!(packet, pt::Packet::Bip(..)) {
+            let read = pt::Packet::from_bytes(&written, pt::Context::Usual);
+            assert_eq!(read, Ok((packet, written.len())));
+        }
+    }
+    let mut branches = Branches::default();
+    let mut flow = Flow::new();
+    let rates = pt::ClockRates { mtc_shift: 3, tsc: 84, crystal: 2, non_turbo: 20 };
+    let clock = pt::Clock::from_rates(rates, 0);
+    flow.run(trace, trace.len(), clock, &mut FuzzedCode(code), &mut branches);
+    let mut counted = 0;
+    for task in flow.into_totals().tasks() {
+        task.branches(&FuzzedCode(code), |_, count| counted += count);
+    }
+    assert_eq!(branches.0, counted);
 }

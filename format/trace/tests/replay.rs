@@ -30,3 +30,8 @@ fn packets_of_spe_stand_their_seeds_and_their_damaged_variants() {
 fn branches_stand_their_seeds_and_their_damaged_variants() {
     replay("bts", trace::bts);
 }
+
+#[test]
+fn traces_of_pt_stand_their_seeds_and_their_damaged_variants() {
+    replay("pt", trace::pt);
+}

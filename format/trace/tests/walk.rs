@@ -37,14 +37,20 @@ struct List {
 }
 
 impl Sink for List {
-    fn step(&mut self, graph: &Graph, code: &dyn Code, step: Step, _: Task, times: Times) {
+    fn step(
+        &mut self,
+        graph: &Graph,
+        code: &dyn Code,
+        step: Step,
+        _: Task,
+        times: Times,
+        _: &Clock,
+    ) {
         self.instructions += u64::from(graph.instruction_count(step, code));
-        graph.branches(step, code, |branch| {
-            self.branches.push((branch.from, branch.to, times.before));
+        graph.branches(step, code, |branch, is_last| {
+            let time = if is_last { times.now } else { times.before };
+            self.branches.push((branch.from, branch.to, time));
         });
-        if let (Step::Edge(_) | Step::Branch(_), Some(last)) = (step, self.branches.last_mut()) {
-            last.2 = times.now;
-        }
     }
 
     fn gap(&mut self, gap: Gap, _: Task, _: u64) {
@@ -126,4 +132,32 @@ fn walks_decode_to_their_logs() {
             assert!(counted == pairs(expected.iter().copied()), "{settings:?}");
         }
     }
+}
+
+/// Damage is counted, and ends nothing but the stretch up to the next PSB.
+#[test]
+fn damaged_walks_are_decoded_around_the_damage() {
+    let Ok(image) = Image::read(Path::new(LIBC), ADDRESS) else { return };
+    let settings =
+        Settings { psb_every: 300, fault_every: 100, timing: Timing::Cyc, ..Settings::default() };
+    let walk = Walk::through(&image, settings, 3, 2_000, |_| {});
+    let mut flow = Flow::new();
+    let mut damaged = 0;
+    for variant in 0..2_000_usize {
+        let mut trace = walk.trace.clone();
+        for hit in 0..=variant % 4 {
+            let at = (variant * 7919 + hit * 104_729) % trace.len();
+            match variant % 3 {
+                0 => trace[at] ^= 1 << (variant % 8),
+                1 => trace[at] = 0xff,
+                _ => drop(trace.drain(at..(at + 5).min(trace.len()))),
+            }
+        }
+        let mut list = List::default();
+        let clock = Clock::from_rates(Clocks::RATES, 0);
+        flow.run(&trace, trace.len(), clock, &mut OneImage(&image), &mut list);
+        damaged += usize::from(!list.gaps.is_empty());
+        assert!(list.branches.len() as u64 > walk.branches / 4, "variant {variant}");
+    }
+    assert!(damaged > 1_000, "{damaged}");
 }

@@ -17,6 +17,16 @@ pub(crate) enum GapReason {
     BadPacket,
     /// The trace ends within a record.
     CutRecord,
+    /// The processor lost packets.
+    Overflow,
+    /// Code of the kernel, which is not decoded.
+    KernelCode,
+    /// Code that no file has.
+    NoCode,
+    /// Bytes of a file that are no instruction.
+    NoInstruction,
+    /// The trace does not fit the code.
+    Mismatch,
 }
 
 impl GapReason {
@@ -35,6 +45,23 @@ impl GapReason {
                 ["place with bytes that are no packet", "places with bytes that are no packet"]
             }
             Self::CutRecord => ["record that is cut short", "records that are cut short"],
+            Self::Overflow => [
+                "place where the processor lost packets",
+                "places where the processor lost packets",
+            ],
+            Self::KernelCode => ["stretch of kernel code", "stretches of kernel code"],
+            Self::NoCode => [
+                "stretch of code that is in no file of this machine",
+                "stretches of code that are in no file of this machine",
+            ],
+            Self::NoInstruction => [
+                "place where the file has no instruction",
+                "places where the file has no instruction",
+            ],
+            Self::Mismatch => [
+                "place where the trace does not fit the code",
+                "places where the trace does not fit the code",
+            ],
         }
     }
 }

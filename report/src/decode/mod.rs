@@ -17,6 +17,7 @@
 mod bts;
 mod decoder;
 mod gaps;
+mod pt;
 mod queues;
 mod recorded;
 mod running;
@@ -39,14 +40,20 @@ use self::samples::SampleWriter;
 use crate::input::unpack::RecordSource;
 use crate::input::{Input, Keep, OpenError, OpenedInput};
 use crate::query::{Itrace, Letter, Warning};
+use crate::symbols::Resolver;
 
 /// Returns the decoder of traces.
 ///
 /// # Errors
 /// Returns the reason if they cannot be decoded.
-fn decoding<'i>(traces: RecordedTraces<'i>, file: &File<'_>) -> Result<Decoding<'i>, String> {
+fn decoding<'i>(
+    traces: RecordedTraces<'i>,
+    file: &File<'_>,
+    resolver: &'i Resolver,
+) -> Result<Decoding<'i>, String> {
     match traces.kind {
         AuxtraceKind::ARM_SPE => spe::decoding(traces, file),
+        AuxtraceKind::INTEL_PT => pt::decoding(traces, file, resolver),
         AuxtraceKind::INTEL_BTS => bts::decoding(traces, file),
         kind => Err(format!("rep knows no decoder of {kind}")),
     }
@@ -61,6 +68,7 @@ pub(crate) fn open<'i>(
     input: &'i Input,
     keep: Keep,
     itrace: &Itrace,
+    resolver: &'i Resolver,
 ) -> Result<OpenedInput<'i>, OpenError> {
     let mut opened = OpenedInput::new(input, keep)?;
     let is_chosen = matches!(itrace, Itrace::Chosen(_));
@@ -68,19 +76,19 @@ pub(crate) fn open<'i>(
         && may_have_traces(&opened.file)
         && let Some(traces) = RecordedTraces::read(&opened, options, is_chosen)
     {
-        add(&mut opened, traces);
+        add(&mut opened, traces, resolver);
     }
     Ok(opened)
 }
 
 /// Adds the samples of traces to an input. If letters were chosen, those without samples are
 /// reported.
-fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>) {
+fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>, resolver: &'i Resolver) {
     let OpenedInput { file, streams, .. } = opened;
     let is_chosen = traces.is_chosen;
     let (recorded_gaps, bytes) = (traces.queues.gaps.clone(), traces.queues.bytes());
     let made = match has_common_id(&file.attrs) {
-        true => decoding(traces, file),
+        true => decoding(traces, file, resolver),
         false => Err("its events cannot be told apart (no PERF_SAMPLE_IDENTIFIER)".to_owned()),
     };
     let (decoder, warnings) = match made {

@@ -13,6 +13,7 @@ use super::running::{Owner, RunningThreads};
 use super::time::TimeConverter;
 use crate::input::OpenedInput;
 use crate::query::SynthOptions;
+use crate::symbols::Modules;
 use crate::timeline::{Clock, Moment, SideBand, Span, Timeline};
 
 /// Fields that decoded samples have where the traced event has them.
@@ -44,6 +45,7 @@ pub(super) struct RecordedTraces<'i> {
     /// `None` without TIME_CONV.
     pub clock: Option<TimeConverter>,
     pub timeline: Timeline,
+    pub modules: Modules,
     pub running: RunningThreads,
     /// Event whose trace it is; `None` if none is of the PMU that wrote the trace.
     pub traced: Option<AttrEntry>,
@@ -106,6 +108,7 @@ impl<'i> RecordedTraces<'i> {
             queues: Queues::read(&file.attrs, &split.side_band, payload),
             clock: clock.filter(TimeConverter::is_known),
             timeline: Timeline::build(std::mem::take(&mut side_band.changes)),
+            modules: side_band.modules,
             running: RunningThreads::read(&file.attrs, &split.pieces),
             traced: None,
             has_times,

@@ -82,7 +82,7 @@ impl<'q> Answering<'q> {
         of: &dyn Fn(&Session<'_>) -> T,
     ) -> anyhow::Result<InputAnswer<T>> {
         let Self { query, resolver, names, answered, second } = self;
-        let opened = decode::open(input, Keep::Some, &query.filters.samples.itrace)?;
+        let opened = decode::open(input, Keep::Some, &query.filters.samples.itrace, resolver)?;
         let session = &Session::open(&opened, query.mode, Some(resolver));
         let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
         let query =

@@ -71,6 +71,15 @@ impl Clock {
         self.now
     }
 
+    /// Returns about how many TSC ticks so many instructions take: two cycles each, as perf has it.
+    pub fn ticks_of(&self, instructions: u64) -> u64 {
+        let cycles = instructions.saturating_mul(2);
+        match (self.rates.non_turbo, self.cycles.ratio) {
+            (0, _) | (_, 0) => cycles,
+            (non_turbo, ratio) => scaled(cycles, non_turbo.into(), ratio.into()),
+        }
+    }
+
     /// Takes a packet of time; returns whether it is one.
     #[inline]
     pub fn apply(&mut self, packet: &Packet) -> bool {

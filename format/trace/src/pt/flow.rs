@@ -1,209 +1,23 @@
 //! The flow of control: packets and code ─► blocks and the edges between them.
 
-use rustc_hash::FxHashMap;
-
 use super::clock::Clock;
-use super::graph::{BlockId, Code, EdgeId, Exit, Graph};
+use super::graph::{BlockId, Direct, EdgeId, Exit, Graph};
 use super::instruction::{BranchKind, Next};
-use super::ip::{Ip, LastIp};
-use super::packet::{CodeSize, Damage, Outcomes, Packet};
+use super::ip::Ip;
+use super::packet::{Damage, Outcomes, Packet};
 use super::read::Packets;
-use super::stack::ReturnStack;
+use super::state::{Flow, Fup, Header, Place, SpaceCode};
+use super::step::{Branch, Gap, Sink, Step, Times, World};
 
 /// Most blocks one behind the other that need no packet: what takes more is an endless loop.
 const ENDLESS: u32 = 64;
 
-/// Who runs: an address space, and a thread in it. The numbers are the caller's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Task {
-    /// Code at a time: what is mapped where.
-    pub space: u32,
-    /// The thread.
-    pub thread: u32,
-}
-
-/// What the trace itself does not tell.
-pub trait World {
-    /// Returns who runs at this time stamp.
-    fn task(&mut self, tsc: u64) -> Task;
-
-    /// Returns the code of an address space from `address` to the end of what is known of its mapping.
-    fn code(&self, space: u32, address: u64) -> Option<&[u8]>;
-}
-
-/// Reasons why a stretch of a trace gives no branches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Gap {
-    /// The processor lost packets.
-    Overflow,
-    /// Bytes that are no packet.
-    Damaged,
-    /// The trace ends inside a packet.
-    Truncated,
-    /// There is no code at this address.
-    NoCode(u64),
-    /// The bytes at this address are no instruction.
-    Invalid(u64),
-    /// A packet does not fit the instruction: the code is not what ran.
-    Mismatch,
-    /// A return whose call was not seen.
-    ReturnStack,
-    /// Outcomes or targets while nothing was traced.
-    Off,
-    /// A loop that needs no packet.
-    Endless,
-    /// A PSB that is not followed by its PSBEND.
-    Header,
-}
-
-/// A branch that is not the end of a block, or leaves it unexpectedly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Branch {
-    /// Address of the instruction; 0 if tracing began.
-    pub from: u64,
-    /// Its target; 0 if tracing ended and it is not known.
-    pub to: u64,
-    /// What it is.
-    pub kind: BranchKind,
-}
-
-/// A step of the flow.
-#[derive(Clone, Copy, Debug)]
-pub enum Step {
-    /// A block was executed and left by this edge.
-    Edge(EdgeId),
-    /// Instructions from `start` up to, not including, `end`.
-    Piece {
-        /// Address of the first instruction.
-        start: u64,
-        /// Address behind the last.
-        end: u64,
-    },
-    /// A branch between pieces and blocks.
-    Branch(Branch),
-}
-
-/// Takes the steps of the flow, in order.
-pub trait Sink {
-    /// Takes a step of a task; `time` is the time stamp of its last branch, and `before` that of what is in front.
-    fn step(&mut self, graph: &Graph, code: &dyn Code, step: Step, task: Task, time: Times);
-
-    /// Takes a gap.
-    fn gap(&mut self, gap: Gap, task: Task, time: u64);
-}
-
-/// Time stamps of a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Of the direct branches in front of the last.
-    pub before: u64,
-    /// Of the last branch.
-    pub now: u64,
-}
-
-/// Counts of the edges of a graph for a thread.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) edges: Vec<u64>,
-    pub(super) pieces: FxHashMap<(u64, u64), u64>,
-    pub(super) branches: FxHashMap<Branch, u64>,
-}
-
-/// Identifies a graph: an address space and the size of its code.
-pub(super) type GraphKey = (u32, CodeSize);
-
-/// Where the flow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// Behind a gap.
-    Lost,
-    /// Tracing is off.
-    Off,
-    /// At the start of this block.
-    At(BlockId),
-}
-
-/// What a FUP belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fup {
-    /// An asynchronous event: a TIP follows.
-    Event,
-    /// The packet before: the flow goes on.
-    Alone,
-    /// The end of an overflow.
-    Overflow,
-}
-
-/// The content of a PSB+.
-#[derive(Clone, Copy, Debug, Default)]
-struct Header {
-    ip: Option<u64>,
-    size: Option<CodeSize>,
-    is_last: bool,
-}
-
-/// Decodes the parts of a trace.
-#[derive(Debug)]
-pub struct Flow {
-    graphs: FxHashMap<GraphKey, Graph>,
-    counts: FxHashMap<(GraphKey, u32), Counts>,
-    /// Those of the task that runs; taken out of the maps above.
-    graph: Graph,
-    count: Counts,
-    task: Task,
-    size: CodeSize,
-    next_size: Option<CodeSize>,
-    place: Place,
-    last_ip: LastIp,
-    stack: ReturnStack,
-    clock: Clock,
-    /// Time of the last branch.
-    time: u64,
-    fup: Fup,
-    /// Address of an asynchronous event whose TIP is awaited.
-    event: Option<u64>,
-    header: Option<Header>,
-}
-
-/// The code of one address space.
-struct SpaceCode<'a, W>(&'a W, u32);
-
-impl<W: World> Code for SpaceCode<'_, W> {
-    fn bytes(&self, address: u64) -> Option<&[u8]> {
-        self.0.code(self.1, address)
-    }
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// Most blocks without a packet up to an event.
+const LONG: u32 = 8;
 
 impl Flow {
-    /// Returns a decoder that knows no code yet.
-    pub fn new() -> Self {
-        Self {
-            graphs: FxHashMap::default(),
-            counts: FxHashMap::default(),
-            graph: Graph::new(CodeSize::Bits64),
-            count: Counts::default(),
-            task: Task::default(),
-            size: CodeSize::Bits64,
-            next_size: None,
-            place: Place::Lost,
-            last_ip: LastIp::default(),
-            stack: ReturnStack::default(),
-            clock: Clock::default(),
-            time: 0,
-            fup: Fup::Event,
-            event: None,
-            header: None,
-        }
-    }
-
-    /// Decodes a part: from the PSB at the begin of `trace` to the one at or behind `end`, whose address ends the last block.
-    /// `clock` is the time in front of the part.
+    /// Decodes a part: from the PSB at the begin of `trace` to the one at or behind `end`, whose
+    /// address ends the last block. `clock` is the time in front of the part.
     pub fn run<W: World, S: Sink>(
         &mut self,
         trace: &[u8],
@@ -212,8 +26,8 @@ impl Flow {
         world: &mut W,
         sink: &mut S,
     ) {
+        self.time = clock.now();
         self.clock = clock;
-        self.time = self.clock.now();
         self.place = Place::Lost;
         self.fup = Fup::Event;
         self.event = None;
@@ -238,31 +52,6 @@ impl Flow {
             }
         }
         self.header = None;
-    }
-
-    /// Puts the graph and the counts of the task that ran back into their tables, and takes those of `task`.
-    fn switch(&mut self, task: Task, size: CodeSize) {
-        if (task, size) == (self.task, self.size) {
-            return;
-        }
-        let (before, after) = ((self.task.space, self.size), (task.space, size));
-        if before != after {
-            let graph = self.graphs.remove(&after).unwrap_or_else(|| Graph::new(size));
-            self.graphs.insert(before, std::mem::replace(&mut self.graph, graph));
-        }
-        let count = self.counts.remove(&(after, task.thread)).unwrap_or_default();
-        self.counts.insert((before, self.task.thread), std::mem::replace(&mut self.count, count));
-        (self.task, self.size) = (task, size);
-    }
-
-    /// Returns the graphs, and the counts of their edges by thread.
-    pub(super) fn into_parts(
-        mut self,
-    ) -> (FxHashMap<GraphKey, Graph>, FxHashMap<(GraphKey, u32), Counts>) {
-        let key = (self.task.space, self.size);
-        self.graphs.insert(key, self.graph);
-        self.counts.insert((key, self.task.thread), self.count);
-        (self.graphs, self.counts)
     }
 }
 
@@ -368,6 +157,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         self.flow.stack.clear();
         (self.flow.fup, self.flow.event) = (Fup::Event, None);
         self.flow.next_size = None;
+        self.times();
         let task = self.world.task(self.flow.clock.now());
         self.flow.switch(task, header.size.unwrap_or_default());
         match header.ip {
@@ -402,14 +192,14 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             None => first(&mut flow.count.edges, edge, flow.graph.edge_count()),
         }
         let code = SpaceCode(&*self.world, flow.task.space);
-        self.sink.step(&flow.graph, &code, Step::Edge(edge), flow.task, times);
+        self.sink.step(&flow.graph, &code, Step::Edge(edge), flow.task, times, &flow.clock);
     }
 
     fn branch(&mut self, branch: Branch, times: Times) {
         let flow = &mut *self.flow;
         *flow.count.branches.entry(branch).or_default() += 1;
         let code = SpaceCode(&*self.world, flow.task.space);
-        self.sink.step(&flow.graph, &code, Step::Branch(branch), flow.task, times);
+        self.sink.step(&flow.graph, &code, Step::Branch(branch), flow.task, times, &flow.clock);
     }
 
     /// Passes blocks that need no packet; returns the one that does.
@@ -606,7 +396,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             }
         }
         let direct = self.flow.graph.directs(&block).iter().find(|direct| direct.to == to);
-        let Some(&super::Direct { from, to, kind }) = direct else { return false };
+        let Some(&Direct { from, to, kind }) = direct else { return false };
         self.walked(block.start, from, times);
         self.branch(Branch { from, to, kind }, times);
         true
@@ -636,7 +426,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
     /// Walks from the start of a block to an address inside; returns whether it was met.
     fn walk_to(&mut self, from: BlockId, address: u64) -> bool {
         let mut from = from;
-        for _ in 0..ENDLESS {
+        for _ in 0..LONG {
             let Some(&block) = self.flow.graph.block(from) else { return false };
             let times = self.same_time();
             if self.walked(block.start, address, times) {
@@ -658,7 +448,8 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         false
     }
 
-    /// Walks from an instruction to one that follows without a packet, and counts that; returns whether it was met.
+    /// Walks from an instruction to one that follows without a packet, and counts that; returns
+    /// whether it was met.
     fn walked(&mut self, start: u64, end: u64, times: Times) -> bool {
         let flow = &mut *self.flow;
         let code = SpaceCode(&*self.world, flow.task.space);
@@ -676,7 +467,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             }
             *flow.count.pieces.entry((start, end)).or_default() += 1;
             let step = Step::Piece { start, end };
-            self.sink.step(&flow.graph, &code, step, flow.task, times);
+            self.sink.step(&flow.graph, &code, step, flow.task, times, &flow.clock);
         }
         is_met
     }

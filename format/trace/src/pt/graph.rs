@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::instruction::{BranchKind, Instructions, Next};
-use super::packet::CodeSize;
+use super::instruction::{BranchKind, Instruction, Instructions, Next};
+use super::size::CodeSize;
 
 /// Most instructions of a block; a longer run of them is two blocks.
 const LONGEST: u32 = 2_000;
@@ -229,7 +229,7 @@ impl Graph {
         start: u64,
         end: Option<u64>,
         code: &dyn Code,
-        mut visit: impl FnMut(&super::Instruction),
+        mut visit: impl FnMut(&Instruction),
     ) -> bool {
         let (mut address, mut count) = (start, 0);
         'run: loop {

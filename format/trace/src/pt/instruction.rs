@@ -2,7 +2,7 @@
 
 use iced_x86::{Code as IcedCode, Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
 
-use super::packet::CodeSize;
+use super::size::CodeSize;
 
 /// Branch instructions and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

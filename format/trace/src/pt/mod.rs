@@ -3,6 +3,8 @@
 //! ```text
 //!  totals        counts of edges ─► counts of branches and instructions
 //!  flow          packets + code ─► steps from block to block, gaps     (World: who runs, which code)
+//!  state         where the flow is, and what is known of the code
+//!  step          steps, gaps, and who takes them
 //!  graph         code ─► blocks and edges, built once
 //!  stack         return addresses
 //!  instruction   what an instruction does to the flow
@@ -28,17 +30,22 @@ mod ip;
 mod layout;
 mod packet;
 mod read;
+mod size;
 mod stack;
+mod state;
+mod step;
 mod text;
 mod totals;
 
 pub use clock::{Clock, ClockRates};
-pub use flow::{Branch, Flow, Gap, Sink, Step, Task, Times, World};
 pub use graph::{Code, Direct, Graph};
 pub use instruction::{BranchKind, Instruction, Instructions, Next};
 pub use ip::{Ip, IpForm, LastIp};
-pub use packet::{CodeSize, Context, Damage, Outcomes, Packet, Width};
+pub use packet::{Context, Damage, Outcomes, Packet, Width};
 pub use read::{Located, Packets, find_psb};
+pub use size::CodeSize;
+pub use state::Flow;
+pub use step::{Branch, Gap, Sink, Step, Task, Times, World};
 pub use totals::{TaskTotals, Totals};
 
 #[cfg(test)]

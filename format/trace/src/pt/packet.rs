@@ -6,6 +6,7 @@ use super::layout::{
     MTC, MWAIT, OVF, PIP, PSB_LEN, PSB_PAIR, PSBEND, PTWRITE_4, PTWRITE_8, PWRE, PWRX, TIP,
     TIP_PGD, TIP_PGE, TMA, TRACE_STOP, TSC, VMCS, WITH_IP,
 };
+use super::size::CodeSize;
 
 /// Outcomes of conditional branches, and compressed returns: 1 is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,29 +15,6 @@ pub struct Outcomes {
     pub bits: u64,
     /// Number of outcomes.
     pub len: u8,
-}
-
-/// Width of code: what the processor takes bytes for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CodeSize {
-    /// 16-bit code.
-    Bits16,
-    /// 32-bit code.
-    Bits32,
-    /// 64-bit code.
-    #[default]
-    Bits64,
-}
-
-impl CodeSize {
-    /// Returns the number of bits.
-    pub fn bits(self) -> u32 {
-        match self {
-            Self::Bits16 => 16,
-            Self::Bits32 => 32,
-            Self::Bits64 => 64,
-        }
-    }
 }
 
 /// Width of a payload that comes in two.

@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::flow::{Branch, Counts, Flow, GraphKey, Step, Task};
 use super::graph::{Code, Exit, Graph};
-use super::instruction::{BranchKind, Next};
-use super::packet::CodeSize;
+use super::instruction::{BranchKind, Instruction, Next};
+use super::size::CodeSize;
+use super::state::{Counts, Flow, GraphKey};
+use super::step::{Branch, Step, Task};
 
 /// Counts of all tasks.
 #[derive(Debug)]
@@ -51,10 +52,11 @@ impl TaskTotals<'_> {
             visit(*branch, *count);
         }
         for (&(start, end), count) in &self.counts.pieces {
-            self.graph.branches(Step::Piece { start, end }, code, |branch| visit(branch, *count));
+            self.graph
+                .branches(Step::Piece { start, end }, code, |branch, _| visit(branch, *count));
         }
         for (edge, count) in self.edges() {
-            self.graph.branches(Step::Edge(edge), code, |branch| visit(branch, count));
+            self.graph.branches(Step::Edge(edge), code, |branch, _| visit(branch, count));
         }
     }
 
@@ -81,16 +83,17 @@ impl TaskTotals<'_> {
 }
 
 impl Graph {
-    /// Visits the branches of a step, in order.
-    pub fn branches(&self, step: Step, code: &dyn Code, mut visit: impl FnMut(Branch)) {
+    /// Visits the branches of a step, in order, each with whether it is the last branch of the
+    /// step, which has the later of its times.
+    pub fn branches(&self, step: Step, code: &dyn Code, mut visit: impl FnMut(Branch, bool)) {
         match step {
-            Step::Branch(branch) => visit(branch),
+            Step::Branch(branch) => visit(branch, true),
             Step::Piece { start, end } => {
                 self.visit(start, Some(end), code, |instruction| {
                     if let Next::Direct(kind, to) = instruction.next
                         && instruction.address != end
                     {
-                        visit(Branch { from: instruction.address, to, kind });
+                        visit(Branch { from: instruction.address, to, kind }, false);
                     }
                 });
             }
@@ -98,7 +101,7 @@ impl Graph {
                 let Some(edge) = self.edge(id) else { return };
                 let Some(block) = self.block(edge.block) else { return };
                 for direct in self.directs(block) {
-                    visit(Branch { from: direct.from, to: direct.to, kind: direct.kind });
+                    visit(Branch { from: direct.from, to: direct.to, kind: direct.kind }, false);
                 }
                 let kind = match block.exit {
                     Exit::Conditional if id == Self::outcome(block, true) => {
@@ -107,9 +110,22 @@ impl Graph {
                     Exit::Indirect(kind) => kind,
                     _ => return,
                 };
-                visit(Branch { from: block.last, to: edge.to, kind });
+                visit(Branch { from: block.last, to: edge.to, kind }, true);
             }
         }
+    }
+
+    /// Visits the instructions of a step, in order.
+    pub fn instructions(&self, step: Step, code: &dyn Code, visit: impl FnMut(&Instruction)) {
+        let (start, end) = match step {
+            Step::Branch(_) => return,
+            Step::Piece { start, end } => (start, Some(end)),
+            Step::Edge(id) => match self.edge(id).and_then(|edge| self.block(edge.block)) {
+                Some(block) => (block.start, None),
+                None => return,
+            },
+        };
+        self.visit(start, end, code, visit);
     }
 
     /// Returns the number of instructions of a step.

@@ -87,7 +87,8 @@ impl InputExport<'_> {
         name: &str,
         input: &Input,
     ) -> anyhow::Result<(Vec<FinishedPart>, Vec<Warning>)> {
-        let opened = decode::open(input, Keep::Some, &self.query.filters.samples.itrace)?;
+        let opened =
+            decode::open(input, Keep::Some, &self.query.filters.samples.itrace, self.resolver)?;
         let session = &Session::open(&opened, Mode::Samples, Some(self.resolver));
         let mut warnings = fetching::fetch(self.query, session, self.resolver)?;
         let groups = &Groups::read(session.file, &session.split.side_band, &session.clock);

@@ -124,7 +124,7 @@ fn list_input(
     out: &mut impl Write,
 ) -> anyhow::Result<ListedAccesses> {
     let (query, mut warnings) = (&asked.query, Vec::new());
-    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace)?;
+    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace, resolver)?;
     let session = &Session::open(&opened, Mode::Samples, Some(resolver));
     let symbol_sources = query.symbol_sources.clone();
     let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];

@@ -115,7 +115,7 @@ fn list(
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
-    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace)?;
+    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace, &resolver)?;
     let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
     if query.header.is_asked() || query.header_only {
         info::comment_on(session, out).context(CANNOT_WRITE)?;

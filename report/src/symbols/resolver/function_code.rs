@@ -66,8 +66,19 @@ impl FunctionPlace {
     /// # Errors
     /// Returns the reasons if no file with it is found or proven to be the recorded one.
     pub(crate) fn code(&self) -> Result<MachineCode, NoCode> {
-        let Loaded { module, search, kernel, .. } = &*self.loaded;
-        let (range, mut outcome) = (self.range(), Outcome::default());
+        self.loaded.code(&self.range())
+    }
+}
+
+impl Loaded {
+    /// Reads code at addresses of the module. That of a JIT is in pieces: the range must begin
+    /// with one.
+    ///
+    /// # Errors
+    /// Returns the reasons if no file with it is found or proven to be the recorded one.
+    pub(crate) fn code(&self, range: &Range<u64>) -> Result<MachineCode, NoCode> {
+        let Self { module, search, kernel, .. } = self;
+        let mut outcome = Outcome::default();
         let size = range.end.saturating_sub(range.start);
         let found = match &module.kind {
             ModuleKind::File => search.code(module, range.start, size, &mut outcome),
@@ -81,15 +92,15 @@ impl FunctionPlace {
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
                 let is_image = module.kind == ModuleKind::Kernel;
                 let in_image = is_image
-                    .then(|| kernel.code_in_image(module, &search.options, &range, &mut outcome));
-                in_image.flatten().or_else(|| self.running_code(&range, &mut outcome))
+                    .then(|| kernel.code_in_image(module, &search.options, range, &mut outcome));
+                in_image.flatten().or_else(|| self.running_code(range, &mut outcome))
             }
             ModuleKind::PerfMap { dump: None, .. } => {
                 return Err(NoCode::Because(
                     "a JIT's map has no code, only names: let the JIT write a jitdump",
                 ));
             }
-            ModuleKind::PerfMap { dump: Some(dump), .. } => self.jit_code(&range, dump),
+            ModuleKind::PerfMap { dump: Some(dump), .. } => self.jit_code(range, dump),
             ModuleKind::Opaque => None,
         };
         found.ok_or_else(|| {
@@ -120,7 +131,7 @@ impl FunctionPlace {
 
     /// Reads code from the running kernel's memory.
     fn running_code(&self, range: &Range<u64>, outcome: &mut Outcome) -> Option<MachineCode> {
-        let Loaded { module, search, kernel, .. } = &*self.loaded;
+        let Self { module, search, kernel, .. } = self;
         let code = match search.options.symfs {
             Some(_) => Err(Refusal::Symfs),
             None => kernel.running_code(module, range),
@@ -129,7 +140,7 @@ impl FunctionPlace {
     }
 
     fn jit_code(&self, range: &Range<u64>, dump: &JitDump) -> Option<MachineCode> {
-        let frames = self.loaded.search.jit_frames(self.module())?;
+        let frames = self.search.jit_frames(&self.module)?;
         let code = frames.all.get(frames.find(range.start)?)?;
         let (address, bytes) = code.code_at(range)?;
         Some(MachineCode {

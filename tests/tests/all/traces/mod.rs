@@ -2,6 +2,7 @@
 
 mod bts;
 mod damage;
+mod pt;
 mod spe;
 
 use std::collections::BTreeMap;

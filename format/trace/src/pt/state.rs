@@ -1,0 +1,138 @@
+//! The state of a decoder: where the flow is, and what is known of the code.
+
+use rustc_hash::FxHashMap;
+
+use super::clock::Clock;
+use super::graph::{BlockId, Code, Graph};
+use super::ip::LastIp;
+use super::size::CodeSize;
+use super::stack::ReturnStack;
+use super::step::{Branch, Task, World};
+
+/// Counts of the edges of a graph for a thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) edges: Vec<u64>,
+    pub(super) pieces: FxHashMap<(u64, u64), u64>,
+    pub(super) branches: FxHashMap<Branch, u64>,
+}
+
+/// Identifies a graph: an address space and the size of its code.
+pub(super) type GraphKey = (u32, CodeSize);
+
+/// Where the flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Behind a gap.
+    Lost,
+    /// Tracing is off.
+    Off,
+    /// At the start of this block.
+    At(BlockId),
+}
+
+/// What a FUP belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fup {
+    /// An asynchronous event: a TIP follows.
+    Event,
+    /// The packet before: the flow goes on.
+    Alone,
+    /// The end of an overflow.
+    Overflow,
+}
+
+/// The content of a PSB+.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Header {
+    pub(super) ip: Option<u64>,
+    pub(super) size: Option<CodeSize>,
+    pub(super) is_last: bool,
+}
+
+/// Decodes the parts of a trace.
+#[derive(Debug)]
+pub struct Flow {
+    pub(super) graphs: FxHashMap<GraphKey, Graph>,
+    pub(super) counts: FxHashMap<(GraphKey, u32), Counts>,
+    /// Those of the task that runs; taken out of the maps above.
+    pub(super) graph: Graph,
+    pub(super) count: Counts,
+    pub(super) task: Task,
+    pub(super) size: CodeSize,
+    pub(super) next_size: Option<CodeSize>,
+    pub(super) place: Place,
+    pub(super) last_ip: LastIp,
+    pub(super) stack: ReturnStack,
+    pub(super) clock: Clock,
+    /// Time of the last branch.
+    pub(super) time: u64,
+    pub(super) fup: Fup,
+    /// Address of an asynchronous event whose TIP is awaited.
+    pub(super) event: Option<u64>,
+    pub(super) header: Option<Header>,
+}
+
+/// The code of one address space.
+pub(super) struct SpaceCode<'a, W>(pub(super) &'a W, pub(super) u32);
+
+impl<W: World> Code for SpaceCode<'_, W> {
+    fn bytes(&self, address: u64) -> Option<&[u8]> {
+        self.0.code(self.1, address)
+    }
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Flow {
+    /// Returns a decoder that knows no code yet.
+    pub fn new() -> Self {
+        Self {
+            graphs: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            graph: Graph::new(CodeSize::Bits64),
+            count: Counts::default(),
+            task: Task::default(),
+            size: CodeSize::Bits64,
+            next_size: None,
+            place: Place::Lost,
+            last_ip: LastIp::default(),
+            stack: ReturnStack::default(),
+            clock: Clock::default(),
+            time: 0,
+            fup: Fup::Event,
+            event: None,
+            header: None,
+        }
+    }
+
+    /// Puts the graph and the counts of the task that ran back into their tables, and takes those
+    /// of `task`.
+    pub(super) fn switch(&mut self, task: Task, size: CodeSize) {
+        if (task, size) == (self.task, self.size) {
+            return;
+        }
+        let (before, after) = ((self.task.space, self.size), (task.space, size));
+        if before != after {
+            let graph = self.graphs.remove(&after).unwrap_or_else(|| Graph::new(size));
+            self.graphs.insert(before, std::mem::replace(&mut self.graph, graph));
+        }
+        let count = self.counts.remove(&(after, task.thread)).unwrap_or_default();
+        self.counts.insert((before, self.task.thread), std::mem::replace(&mut self.count, count));
+        (self.task, self.size) = (task, size);
+    }
+
+    /// Returns the graphs, and the counts of their edges by thread.
+    pub(super) fn into_parts(
+        mut self,
+    ) -> (FxHashMap<GraphKey, Graph>, FxHashMap<(GraphKey, u32), Counts>) {
+        let key = (self.task.space, self.size);
+        self.graphs.insert(key, self.graph);
+        self.counts.insert((key, self.task.thread), self.count);
+        (self.graphs, self.counts)
+    }
+}

@@ -1,0 +1,102 @@
+//! Steps of the flow of control, and who takes them.
+
+use super::clock::Clock;
+use super::graph::{Code, EdgeId, Graph};
+use super::instruction::BranchKind;
+
+/// Who runs: an address space, and a thread in it. The numbers are the caller's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Task {
+    /// Code at a time: what is mapped where.
+    pub space: u32,
+    /// The thread.
+    pub thread: u32,
+}
+
+/// What the trace itself does not tell.
+pub trait World {
+    /// Returns who runs at this time stamp.
+    fn task(&mut self, tsc: u64) -> Task;
+
+    /// Returns the code of an address space from `address` to the end of what is known of its
+    /// mapping.
+    fn code(&self, space: u32, address: u64) -> Option<&[u8]>;
+}
+
+/// Reasons why a stretch of a trace gives no branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Gap {
+    /// The processor lost packets.
+    Overflow,
+    /// Bytes that are no packet.
+    Damaged,
+    /// The trace ends inside a packet.
+    Truncated,
+    /// There is no code at this address.
+    NoCode(u64),
+    /// The bytes at this address are no instruction.
+    Invalid(u64),
+    /// A packet does not fit the instruction: the code is not what ran.
+    Mismatch,
+    /// A return whose call was not seen.
+    ReturnStack,
+    /// Outcomes or targets while nothing was traced.
+    Off,
+    /// A loop that needs no packet.
+    Endless,
+    /// A PSB that is not followed by its PSBEND.
+    Header,
+}
+
+/// A branch that is not the end of a block, or leaves it unexpectedly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// Address of the instruction; 0 if tracing began.
+    pub from: u64,
+    /// Its target; 0 if tracing ended and it is not known.
+    pub to: u64,
+    /// What it is.
+    pub kind: BranchKind,
+}
+
+/// A step of the flow.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// A block was executed and left by this edge.
+    Edge(EdgeId),
+    /// Instructions from `start` up to, not including, `end`.
+    Piece {
+        /// Address of the first instruction.
+        start: u64,
+        /// Address behind the last.
+        end: u64,
+    },
+    /// A branch between pieces and blocks.
+    Branch(Branch),
+}
+
+/// Takes the steps of the flow, in order.
+pub trait Sink {
+    /// Takes a step of a task; `clock` is that of the packets so far.
+    fn step(
+        &mut self,
+        graph: &Graph,
+        code: &dyn Code,
+        step: Step,
+        task: Task,
+        times: Times,
+        clock: &Clock,
+    );
+
+    /// Takes a gap.
+    fn gap(&mut self, gap: Gap, task: Task, time: u64);
+}
+
+/// Time stamps of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Of the direct branches in front of the last.
+    pub before: u64,
+    /// Of the last branch.
+    pub now: u64,
+}

@@ -1,0 +1,163 @@
+//! The code that a trace is of: that of the recorded files, where they are mapped at a time.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use indexmap::IndexMap;
+use recrep_format::abi::CpuMode;
+use recrep_trace::pt::{Task, World};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::info::PtInfo;
+use crate::decode::queues::TraceQueue;
+use crate::decode::recorded::RecordedTraces;
+use crate::symbols::{Module, Modules, Resolver};
+use crate::timeline::{Epoch, ModuleId, Moment, SpaceId};
+
+/// Length of the pieces in which code is read.
+const PIECE: u64 = 8 << 20;
+/// What is read behind a piece: more than an instruction has.
+const OVERLAP: u64 = 64;
+/// Number of pieces of a module; the largest programs have fewer.
+const PIECES: usize = 64;
+
+/// Code at addresses of a module.
+#[derive(Debug)]
+struct CodePiece {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+/// The pieces of a module's code that were asked for.
+#[derive(Debug)]
+struct ModuleCode {
+    module: Module,
+    pieces: Vec<OnceLock<Option<CodePiece>>>,
+}
+
+/// Version of an address space, in which an address means the same.
+type SpaceVersion = (Option<SpaceId>, u32);
+
+/// An address space and a moment.
+type SpaceMoment = (Option<SpaceId>, Moment);
+
+/// Code of all modules.
+#[derive(Debug)]
+pub(super) struct RecordedCode<'i> {
+    resolver: &'i Resolver,
+    modules: Vec<ModuleCode>,
+    /// Versions of address spaces by number, each with a moment of it.
+    spaces: Mutex<IndexMap<SpaceVersion, Moment, FxBuildHasher>>,
+}
+
+impl<'i> RecordedCode<'i> {
+    pub(super) fn new(modules: &Modules, resolver: &'i Resolver) -> Self {
+        let code = |module: &Module| ModuleCode {
+            module: module.clone(),
+            pieces: (0..PIECES).map(|_| OnceLock::new()).collect(),
+        };
+        let modules = modules.iter().map(code).collect();
+        Self { resolver, modules, spaces: Mutex::default() }
+    }
+
+    /// Returns the code at an address of a module. `mapped` are the addresses of the mapping.
+    fn bytes(&self, module: ModuleId, address: u64, mapped: &Range<u64>) -> Option<&[u8]> {
+        let ModuleCode { module, pieces } = self.modules.get(module.0 as usize)?;
+        let number = address / PIECE;
+        let piece = pieces.get(usize::try_from(number).ok()?)?.get_or_init(|| {
+            let start = mapped.start.max(number * PIECE);
+            let end = mapped.end.min((number + 1) * PIECE + OVERLAP);
+            let code = self.resolver.load(module).code(&(start..end)).ok()?;
+            Some(CodePiece { start, bytes: code.bytes })
+        });
+        let CodePiece { start, bytes } = piece.as_ref()?;
+        let from = usize::try_from(address.checked_sub(*start)?).ok()?;
+        let left = usize::try_from(mapped.end.saturating_sub(address)).unwrap_or(usize::MAX);
+        let rest = bytes.get(from..).filter(|rest| !rest.is_empty())?;
+        rest.get(..left.min(rest.len()))
+    }
+
+    /// Returns the number of a version.
+    fn number(&self, version: SpaceVersion, at: Moment) -> u32 {
+        let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = spaces.entry(version);
+        let number = u32::try_from(entry.index()).unwrap_or(u32::MAX);
+        entry.or_insert(at);
+        number
+    }
+
+    /// Returns the address space of a version's number, and a moment of it.
+    fn space(&self, number: u32) -> Option<SpaceMoment> {
+        let spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
+        spaces.get_index(number as usize).map(|((space, _), at)| (*space, *at))
+    }
+}
+
+/// The threads of a ring, and their code, as a part is decoded.
+#[derive(Debug)]
+pub(super) struct TracedProgram<'a, 'i> {
+    code: &'a RecordedCode<'i>,
+    traces: &'a RecordedTraces<'i>,
+    queue: &'a TraceQueue<'i>,
+    info: &'a PtInfo,
+    /// The last version, with its number.
+    last: Option<(Epoch, u32)>,
+    spaces: RefCell<FxHashMap<u32, Option<SpaceMoment>>>,
+}
+
+impl<'a, 'i> TracedProgram<'a, 'i> {
+    pub(super) fn new(
+        code: &'a RecordedCode<'i>,
+        traces: &'a RecordedTraces<'i>,
+        queue: &'a TraceQueue<'i>,
+        info: &'a PtInfo,
+    ) -> Self {
+        Self { code, traces, queue, info, last: None, spaces: RefCell::default() }
+    }
+
+    /// Returns the code at an address of a space at a moment.
+    fn code_at(&self, space: Option<SpaceId>, address: u64, at: Moment) -> Option<&[u8]> {
+        let timeline = &self.traces.timeline;
+        let (place, range) = timeline.place_in(CpuMode::User, space, address, at);
+        let before = address - range.start;
+        let start = place.address.checked_sub(before)?;
+        let mapped = start..start.saturating_add(range.end - range.start);
+        self.code.bytes(place.module?, place.address, &mapped)
+    }
+}
+
+impl World for TracedProgram<'_, '_> {
+    fn task(&mut self, tsc: u64) -> Task {
+        let time = if self.info.has_times { self.info.time(tsc) } else { u64::MAX >> 1 };
+        let at = Moment::timed(time, u64::MAX >> 1);
+        let tid = match (self.queue.tid, self.queue.cpu) {
+            (Some(tid), _) => tid,
+            (None, Some(cpu)) => self.traces.running.at(cpu, time).map_or(-1, |owner| owner.tid),
+            (None, None) => -1,
+        };
+        let space = self.traces.timeline.span(-1, tid, at).task.space;
+        let number = match &self.last {
+            Some((epoch, number)) if epoch.covers(space, at) => *number,
+            _ => {
+                let epoch = self.traces.timeline.epoch(space, at);
+                let number = self.code.number((space, epoch.of.mapped), at);
+                self.last = Some((epoch, number));
+                number
+            }
+        };
+        Task { space: number, thread: tid.cast_unsigned() }
+    }
+
+    fn code(&self, number: u32, address: u64) -> Option<&[u8]> {
+        if address >> 63 != 0 {
+            return None;
+        }
+        let mut spaces = self.spaces.borrow_mut();
+        let (space, at) = (*spaces.entry(number).or_insert_with(|| self.code.space(number)))?;
+        drop(spaces);
+        let code = self.code_at(space, address, at);
+        // The times of a trace may lag behind those of the records.
+        code.or_else(|| self.code_at(space, address, Moment::END))
+    }
+}

@@ -1,0 +1,204 @@
+//! Samples of Intel PT: branches and instructions of the code that a trace says was executed.
+//!
+//! ```text
+//!   cut    the packets of each ring ─► parts that begin with a PSB, and the time in front of each
+//!   code   address at a time ─► code of the recorded files
+//!   sink   steps from block to block ─► samples, gaps
+//! ```
+//!
+//! What a worker learned of the code, the next part that any worker decodes uses again.
+
+mod code;
+mod cut;
+mod info;
+mod sink;
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+use recrep_format::abi::{HwEvent, SampleType};
+use recrep_format::attr::Attr;
+use recrep_format::read::File;
+use recrep_trace::pt::Flow;
+
+use self::code::{RecordedCode, TracedProgram};
+use self::cut::Part;
+use self::info::PtInfo;
+use self::sink::{Events, InstructionPeriod, Instructions, PartSink, Tail, TailSink};
+use super::decoder::{Decoding, TraceDecoder};
+use super::gaps::{GapReason, Gaps};
+use super::recorded::RecordedTraces;
+use super::samples::{DecodedEvents, SampleWriter};
+use crate::query::{Letter, PeriodUnit};
+use crate::symbols::Resolver;
+
+/// Bytes behind a part that hold the PSB+ of the next one.
+const BEHIND: u64 = 4096;
+
+/// Decoder of Intel PT.
+#[derive(Debug)]
+struct PtDecoder<'i> {
+    traces: RecordedTraces<'i>,
+    info: PtInfo,
+    code: RecordedCode<'i>,
+    parts: Vec<Part>,
+    /// Stretches in which no PSB is.
+    unsynchronized: u64,
+    events: Events,
+    /// What each part takes from those before it.
+    tails: Vec<Tail>,
+    /// Decoders that know code.
+    flows: Mutex<Vec<Flow>>,
+}
+
+/// Returns the decoder.
+///
+/// # Errors
+/// Returns the reason if the trace cannot be decoded.
+pub(super) fn decoding<'i>(
+    mut traces: RecordedTraces<'i>,
+    file: &File<'_>,
+    resolver: &'i Resolver,
+) -> Result<Decoding<'i>, String> {
+    let pmu = traces.words.first().copied().unwrap_or(0);
+    traces.find_traced(file, pmu);
+    let Some(traced) = &traces.traced else {
+        return Err(format!("no event of its PMU (number {pmu}) was recorded"));
+    };
+    let is_untimed = !traces.has_times || traces.options.has(Letter::Timeless);
+    let info = PtInfo::of_words(&traces.words, traced.attr.config, is_untimed);
+    let mut decoded = DecodedEvents::of_traced(traced);
+    let options = &traces.options;
+    let mut attr = traces.attr(SampleType::ADDR, info.has_times);
+    let is_of_cpus = traces.queues.all.iter().any(|queue| queue.cpu.is_some());
+    attr.sample_type.set(SampleType::CPU, is_of_cpus && attr.sample_type.contains(SampleType::CPU));
+    let branches = options.has(Letter::Branches).then(|| {
+        let config = HwEvent::BRANCH_INSTRUCTIONS.0;
+        decoded.add("branches", Attr { config, sample_period: 1, ..attr.clone() })
+    });
+    let period = instruction_period(&traces, &info);
+    let instructions = period.map(|period| {
+        let config = HwEvent::INSTRUCTIONS.0;
+        let sample_period = options.period.max(1);
+        let event = decoded.add("instructions", Attr { config, sample_period, ..attr.clone() });
+        Instructions { event, period }
+    });
+    let events = Events {
+        branches,
+        instructions,
+        has_calls: options.has(Letter::Calls),
+        has_returns: options.has(Letter::Returns),
+    };
+    let unserved = unserved(&traces, period.is_some());
+    let rings = traces.queues.all.par_iter().enumerate();
+    let cut: Vec<_> = rings.map(|(number, queue)| cut::parts(number, queue, info.rates)).collect();
+    let unsynchronized = cut.iter().map(|(_, unsynchronized)| unsynchronized).sum();
+    let code = RecordedCode::new(&traces.modules, resolver);
+    let mut decoder = PtDecoder {
+        traces,
+        info,
+        code,
+        parts: cut.into_iter().flat_map(|(parts, _)| parts).collect(),
+        unsynchronized,
+        events,
+        tails: Vec::new(),
+        flows: Mutex::default(),
+    };
+    decoder.tails = decoder.find_tails();
+    Ok(Decoding { decoder: Box::new(decoder), events: decoded, unserved })
+}
+
+/// Returns the distance between samples of instructions, if they are wanted and can be had.
+fn instruction_period(traces: &RecordedTraces<'_>, info: &PtInfo) -> Option<InstructionPeriod> {
+    let options = &traces.options;
+    if !options.has(Letter::Instructions) {
+        return None;
+    }
+    let period = options.period.max(1);
+    match options.unit {
+        PeriodUnit::Instructions => Some(InstructionPeriod::Instructions(period)),
+        PeriodUnit::Nanoseconds if info.has_times => Some(InstructionPeriod::Nanoseconds(period)),
+        _ => None,
+    }
+}
+
+/// Returns the letters for which there are no samples.
+fn unserved(traces: &RecordedTraces<'_>, has_instructions: bool) -> Vec<(Letter, &'static str)> {
+    use Letter::{
+        AddedCallchains, AddedLastBranches, Branches, Callchains, Calls, Errors, FirstLevel,
+        Instructions, LastBranches, LastLevel, Log, Memory, Quick, Remote, Returns, Skip, Timeless,
+        Tlb,
+    };
+    let reason = |letter: Letter| match letter {
+        Branches | Calls | Returns | Errors | Timeless | Log | Quick => None,
+        Instructions if has_instructions => None,
+        Instructions => Some("their period must be in instructions, such as i1000i"),
+        Callchains | AddedCallchains | LastBranches | AddedLastBranches | Skip => {
+            Some("rep does not make them of Intel PT")
+        }
+        FirstLevel | LastLevel | Tlb | Remote | Memory => Some("Intel PT does not record that"),
+        _ => Some("rep does not decode them"),
+    };
+    traces.options.letters().filter_map(|letter| Some((letter, reason(letter)?))).collect()
+}
+
+impl PtDecoder<'_> {
+    /// Decodes a part.
+    fn run(&self, part: &Part, sink: &mut impl recrep_trace::pt::Sink) {
+        let Some(queue) = self.traces.queues.all.get(part.queue) else { return };
+        let Some(stretch) = queue.stretches.get(part.stretch) else { return };
+        let bytes = stretch.bytes(part.range.start..part.range.end + BEHIND);
+        let length = usize::try_from(part.range.end - part.range.start).unwrap_or(usize::MAX);
+        let known = self.flows.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut flow = known.unwrap_or_default();
+        let mut program = TracedProgram::new(&self.code, &self.traces, queue, &self.info);
+        flow.run(&bytes, length, part.before.clone(), &mut program, sink);
+        self.flows.lock().unwrap_or_else(PoisonError::into_inner).push(flow);
+    }
+
+    /// Counts the instructions since the last sample in front of each part.
+    fn find_tails(&self) -> Vec<Tail> {
+        let Some(Instructions { period, .. }) = self.events.instructions else {
+            return Vec::new();
+        };
+        if period == InstructionPeriod::Instructions(1) {
+            return Vec::new();
+        }
+        let found = self.parts.par_iter().map(|part| {
+            let mut sink = TailSink::new(period, &self.info, part.before.now());
+            self.run(part, &mut sink);
+            sink.into_tail()
+        });
+        let found: Vec<Tail> = found.collect();
+        let mut before = Tail::default();
+        let mut tails = Vec::with_capacity(found.len());
+        for tail in found {
+            tails.push(before);
+            before = before.followed_by(tail);
+        }
+        tails
+    }
+}
+
+impl TraceDecoder for PtDecoder<'_> {
+    fn parts(&self) -> Vec<usize> {
+        let size = |part: &Part| usize::try_from(part.range.end - part.range.start).unwrap_or(0);
+        self.parts.iter().map(size).collect()
+    }
+
+    fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps) {
+        let tail = self.tails.get(part).copied().unwrap_or_default();
+        if part == 0 {
+            for _ in 0..self.unsynchronized {
+                gaps.add(GapReason::BadPacket);
+            }
+        }
+        let Some(part) = self.parts.get(part) else { return };
+        let Some(queue) = self.traces.queues.all.get(part.queue) else { return };
+        let owners = self.traces.owners();
+        let now = part.before.now();
+        let mut sink = PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now);
+        sink.cpu = queue.cpu;
+        self.run(part, &mut sink);
+    }
+}

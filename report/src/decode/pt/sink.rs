@@ -1,0 +1,317 @@
+//! Samples of the steps of a trace.
+
+use recrep_trace::pt::{Branch, BranchKind, Clock, Code, Gap, Graph, Sink, Step, Task, Times};
+
+use super::info::PtInfo;
+use crate::decode::gaps::{GapReason, Gaps};
+use crate::decode::recorded::OwnerFinder;
+use crate::decode::running::Owner;
+use crate::decode::samples::{DecodedEvent, DecodedSample, SampleWriter};
+
+/// Distance between two samples of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InstructionPeriod {
+    Instructions(u64),
+    Nanoseconds(u64),
+}
+
+/// Samples of instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Instructions {
+    pub event: DecodedEvent,
+    pub period: InstructionPeriod,
+}
+
+/// Events of a trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Events {
+    pub branches: Option<DecodedEvent>,
+    pub instructions: Option<Instructions>,
+    /// Only calls are wanted, or calls and returns.
+    pub has_calls: bool,
+    /// Only returns are wanted, or calls and returns.
+    pub has_returns: bool,
+}
+
+impl Events {
+    /// Returns whether a branch is a sample, by the rules of perf: where tracing ends counts as a
+    /// call, and where it begins as a return.
+    fn has(&self, branch: &Branch) -> bool {
+        use BranchKind::{
+            Asynchronous, Begin, Call, Interrupt, InterruptReturn, Return, SystemCall, SystemReturn,
+        };
+        if !self.has_calls && !self.has_returns {
+            return true;
+        }
+        let is_call =
+            branch.to == 0 || matches!(branch.kind, Call | SystemCall | Interrupt | Asynchronous);
+        let is_return = matches!(branch.kind, Return | SystemReturn | InterruptReturn | Begin);
+        self.has_calls && is_call || self.has_returns && is_return
+    }
+}
+
+/// Instructions of a part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tail {
+    /// Number of instructions since the last sample, or since the begin.
+    instructions: u64,
+    /// There was a sample.
+    has_sample: bool,
+}
+
+impl Tail {
+    /// Returns the instructions since the last sample in front of this and what follows it.
+    pub(super) fn followed_by(self, next: Self) -> Self {
+        let before = if next.has_sample { 0 } else { self.instructions };
+        Self { instructions: before + next.instructions, has_sample: true }
+    }
+}
+
+/// Counts instructions from one sample to the next.
+#[derive(Clone, Copy, Debug)]
+struct Counter {
+    period: InstructionPeriod,
+    since: u64,
+    /// Number of the period of time of the last sample.
+    slot: u64,
+}
+
+impl Counter {
+    fn slot(period: InstructionPeriod, time: u64) -> u64 {
+        match period {
+            InstructionPeriod::Instructions(_) => 0,
+            InstructionPeriod::Nanoseconds(period) => time / period,
+        }
+    }
+
+    fn new(period: InstructionPeriod, since: u64, time: u64) -> Self {
+        Self { period, since, slot: Self::slot(period, time) }
+    }
+
+    /// Counts the instructions of a step; `sample` is called with the address of each that is a
+    /// sample, and the number of instructions that it stands for.
+    fn count(&mut self, step: &PtStep<'_>, time: u64, mut sample: impl FnMut(u64, u64)) {
+        let PtStep { graph, code, step } = *step;
+        let count = u64::from(graph.instruction_count(step, code));
+        if count == 0 {
+            return;
+        }
+        match self.period {
+            InstructionPeriod::Instructions(period) if self.since + count >= period => {
+                let mut since = self.since;
+                graph.instructions(step, code, |instruction| {
+                    since += 1;
+                    if since >= period {
+                        since = 0;
+                        sample(instruction.address, period);
+                    }
+                });
+                self.since = since;
+            }
+            InstructionPeriod::Nanoseconds(_) if self.slot != Self::slot(self.period, time) => {
+                self.slot = Self::slot(self.period, time);
+                let mut last = 0;
+                graph.instructions(step, code, |instruction| last = instruction.address);
+                sample(last, self.since + count);
+                self.since = 0;
+            }
+            _ => self.since += count,
+        }
+    }
+}
+
+/// A step with its code.
+#[derive(Clone, Copy)]
+struct PtStep<'a> {
+    graph: &'a Graph,
+    code: &'a dyn Code,
+    step: Step,
+}
+
+/// Counts the instructions behind the last sample of a part.
+#[derive(Debug)]
+pub(super) struct TailSink<'a> {
+    info: &'a PtInfo,
+    counter: Counter,
+    instructions: u64,
+    has_sample: bool,
+}
+
+impl<'a> TailSink<'a> {
+    pub(super) fn new(period: InstructionPeriod, info: &'a PtInfo, now: u64) -> Self {
+        let counter = Counter::new(period, 0, info.time(now));
+        Self { info, counter, instructions: 0, has_sample: false }
+    }
+
+    /// Returns the instructions since the last sample. Where those are that come each so many
+    /// instructions depends on the parts before: all are counted.
+    pub(super) fn into_tail(self) -> Tail {
+        match self.counter.period {
+            InstructionPeriod::Instructions(_) => {
+                Tail { instructions: self.instructions, has_sample: false }
+            }
+            InstructionPeriod::Nanoseconds(_) => {
+                Tail { instructions: self.counter.since, has_sample: self.has_sample }
+            }
+        }
+    }
+}
+
+impl Sink for TailSink<'_> {
+    fn step(
+        &mut self,
+        graph: &Graph,
+        code: &dyn Code,
+        step: Step,
+        _: Task,
+        times: Times,
+        _: &Clock,
+    ) {
+        if matches!(self.counter.period, InstructionPeriod::Instructions(_)) {
+            self.instructions += u64::from(graph.instruction_count(step, code));
+            return;
+        }
+        let (time, has_sample) = (self.info.time(times.now), &mut self.has_sample);
+        self.counter.count(&PtStep { graph, code, step }, time, |_, _| *has_sample = true);
+    }
+
+    fn gap(&mut self, _: Gap, _: Task, _: u64) {}
+}
+
+/// Estimate of the time at which tracing begins: that of the last packet of time, and two cycles for
+/// each instruction since, as in perf.
+#[derive(Clone, Copy, Debug, Default)]
+struct Estimate {
+    /// Time stamp of the last packet.
+    stamp: u64,
+    /// Instructions since.
+    instructions: u64,
+    /// Those of pieces whose event is still to come.
+    pieces: u64,
+    /// Ticks for the instructions.
+    ticks: u64,
+    /// The last time stamp.
+    last: u64,
+}
+
+impl Estimate {
+    fn pass(&mut self, step: Step, count: u64, times: Times, clock: &Clock) {
+        if times.now != self.stamp {
+            self.stamp = times.now;
+            self.instructions = self.pieces;
+        }
+        self.instructions += count;
+        self.pieces = if matches!(step, Step::Piece { .. }) { self.pieces + count } else { 0 };
+        self.ticks = clock.ticks_of(self.instructions);
+    }
+
+    /// Returns the time of a branch; times never go back.
+    fn time(&mut self, tsc: u64, branch: &Branch) -> u64 {
+        let is_begin = branch.from == 0 && branch.to >> 63 == 0;
+        let estimated = if is_begin { tsc.saturating_add(self.ticks) } else { tsc };
+        self.last = self.last.max(estimated);
+        self.last
+    }
+}
+
+/// Writes the samples of a part.
+pub(super) struct PartSink<'a> {
+    events: &'a Events,
+    info: &'a PtInfo,
+    samples: &'a mut SampleWriter,
+    gaps: &'a mut Gaps,
+    owners: OwnerFinder<'a>,
+    counter: Option<Counter>,
+    estimate: Estimate,
+    pub cpu: Option<u32>,
+    /// The last thread, its time stamp, its process and the time.
+    last: Option<(u32, u64, Owner, u64)>,
+}
+
+impl<'a> PartSink<'a> {
+    pub(super) fn new(
+        events: &'a Events,
+        info: &'a PtInfo,
+        samples: &'a mut SampleWriter,
+        gaps: &'a mut Gaps,
+        owners: OwnerFinder<'a>,
+        tail: Tail,
+        now: u64,
+    ) -> Self {
+        let counter = events.instructions.map(|Instructions { period, .. }| {
+            let since = match period {
+                InstructionPeriod::Instructions(period) => tail.instructions % period,
+                InstructionPeriod::Nanoseconds(_) => tail.instructions,
+            };
+            Counter::new(period, since, info.time(now))
+        });
+        let estimate = Estimate { stamp: now, ..Estimate::default() };
+        Self { events, info, samples, gaps, owners, counter, estimate, cpu: None, last: None }
+    }
+
+    /// Returns a sample of a thread at this time stamp.
+    fn sample(&mut self, task: Task, tsc: u64) -> DecodedSample {
+        let (owner, time) = match self.last {
+            Some((thread, at, owner, time)) if (thread, at) == (task.thread, tsc) => (owner, time),
+            _ => {
+                let time = self.info.time(tsc);
+                let owned = if self.info.has_times { time } else { u64::MAX >> 1 };
+                let owner = self.owners.owner(task.thread.cast_signed(), owned);
+                self.last = Some((task.thread, tsc, owner, time));
+                (owner, time)
+            }
+        };
+        let Owner { pid, tid } = owner;
+        DecodedSample { pid, tid, time, cpu: self.cpu, period: 1, ..DecodedSample::default() }
+    }
+}
+
+impl Sink for PartSink<'_> {
+    fn step(
+        &mut self,
+        graph: &Graph,
+        code: &dyn Code,
+        step: Step,
+        task: Task,
+        times: Times,
+        clock: &Clock,
+    ) {
+        if let (Some(mut counter), Some(Instructions { event, .. })) =
+            (self.counter, self.events.instructions)
+        {
+            let sample = self.sample(task, times.now);
+            let step = PtStep { graph, code, step };
+            counter.count(&step, sample.time, |ip, period| {
+                let is_kernel = ip >> 63 != 0;
+                self.samples.put(event, &DecodedSample { ip, period, is_kernel, ..sample });
+            });
+            self.counter = Some(counter);
+        }
+        let Some(event) = self.events.branches else { return };
+        if self.info.has_times {
+            let count = graph.instruction_count(step, code).into();
+            self.estimate.pass(step, count, times, clock);
+        }
+        graph.branches(step, code, |branch, is_last| {
+            let tsc = self.estimate.time(if is_last { times.now } else { times.before }, &branch);
+            if self.events.has(&branch) {
+                let sample = self.sample(task, tsc);
+                let (ip, addr) = (branch.from, branch.to);
+                let is_kernel = ip >> 63 != 0;
+                self.samples.put(event, &DecodedSample { ip, addr, is_kernel, ..sample });
+            }
+        });
+    }
+
+    fn gap(&mut self, gap: Gap, _: Task, _: u64) {
+        self.gaps.add(match gap {
+            Gap::Overflow => GapReason::Overflow,
+            Gap::Damaged | Gap::Header => GapReason::BadPacket,
+            Gap::Truncated => GapReason::CutRecord,
+            Gap::NoCode(address) if address >> 63 != 0 => GapReason::KernelCode,
+            Gap::NoCode(_) => GapReason::NoCode,
+            Gap::Invalid(_) => GapReason::NoInstruction,
+            Gap::Mismatch | Gap::ReturnStack | Gap::Off | Gap::Endless => GapReason::Mismatch,
+        });
+    }
+}
