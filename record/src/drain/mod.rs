@@ -12,6 +12,7 @@
 
 mod copies;
 pub(crate) mod filter;
+pub(crate) mod members;
 mod strangers;
 pub(crate) mod threads;
 pub(crate) mod wait;
@@ -39,7 +40,7 @@ use crate::output::tally::{Counts, Tally};
 pub(crate) use copies::StackCopies;
 use filter::Filter;
 use strangers::Strangers;
-use wakes::LeftOut;
+use wakes::DroppedWakes;
 
 /// Room is given back after about this many bytes, so that with many CPUs the first ring does not
 /// wait for the last.
@@ -114,7 +115,7 @@ impl Drain {
     }
 
     /// Returns how many wakes of whole CPUs were left out, and why; `None` if none are counted.
-    pub(crate) fn left_out(&self) -> Option<LeftOut> {
+    pub(crate) fn left_out(&self) -> Option<DroppedWakes> {
         Some(self.filter.as_ref()?.wakes()?.left_out)
     }
 

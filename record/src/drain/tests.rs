@@ -94,7 +94,7 @@ fn what_is_counted_is_what_a_filter_keeps_wherever_the_ring_wraps() {
     let stream = records.concat();
     for cut in (0..=stream.len()).step_by(8) {
         let members =
-            filter::Members { ids: [7].into_iter().collect(), threads: false, inherit: false };
+            members::Members { ids: [7].into_iter().collect(), threads: false, inherit: false };
         let (written, bytes, counts) =
             passed(Some(Filter::members(&attr(), members)), &stream, cut);
         assert_eq!(

@@ -20,11 +20,12 @@ use std::path::Path;
 
 use recrep_format::abi::{AttrFlags, RecordType};
 use recrep_format::endian::Endian;
+use recrep_format::feature::tracing::RawFields;
 use recrep_format::layout::SampleLayout;
 use recrep_format::record::{Body, RawRecord, Sample};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::filter::{Fork, Members};
+use super::members::{Fork, Members};
 use super::strangers::Strangers;
 use crate::kernel::counters::Counters;
 use crate::machine::tracepoint::Tracefs;
@@ -43,8 +44,8 @@ const FIRST_NAMESPACE: u64 = 0xefff_fffc;
 #[derive(Debug)]
 pub struct Wakes {
     /// Layout of the samples of each counter of wakes, by ID.
-    counters: FxHashMap<u64, Counted>,
-    fields: RawFields,
+    counters: FxHashMap<u64, WakeCounter>,
+    fields: WakeFields,
     /// The recorded threads.
     recorded: Members,
     /// Threads that ended, by the round in which that was observed: this one, the one before. Their
@@ -57,12 +58,12 @@ pub struct Wakes {
     /// Numbers in rec's PID namespace by those in the first one; `None` if that is rec's.
     numbers: Option<FxHashMap<u32, u32>>,
     pub(super) strangers: Strangers,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: DroppedWakes,
 }
 
 /// A counter of wakes.
 #[derive(Debug)]
-struct Counted {
+struct WakeCounter {
     layout: SampleLayout,
     /// `true` if it counts a whole CPU for the sake of some threads.
     is_whole_cpu: bool,
@@ -70,7 +71,7 @@ struct Counted {
 
 /// Places of the fields in the raw data of a wake.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawFields {
+pub(crate) struct WakeFields {
     flags: usize,
     waker: usize,
     target: usize,
@@ -78,7 +79,7 @@ pub(crate) struct RawFields {
 
 /// Wakes on whole CPUs that were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
+pub(crate) struct DroppedWakes {
     /// Wakes of threads that are not recorded.
     pub(crate) others: u64,
     /// Wakes that the waker's own counter has.
@@ -98,7 +99,7 @@ struct Wake {
     in_interrupt: bool,
 }
 
-impl RawFields {
+impl WakeFields {
     /// Reads the format of the tracepoint.
     pub(crate) fn read(tracefs: Option<&Path>) -> Result<Self> {
         let format = tracefs.zip(WAKING.split_once(':')).and_then(|(root, (system, name))| {
@@ -115,8 +116,10 @@ impl RawFields {
         }
     }
 
+    /// Returns a number of 32 bits.
     fn number(raw: &[u8], at: usize) -> Option<u32> {
-        Endian::NATIVE.u32_at(raw, at)
+        let raw = RawFields { bytes: raw, endian: Endian::NATIVE };
+        u32::try_from(raw.number(at, 4)?).ok()
     }
 }
 
@@ -130,7 +133,7 @@ impl Wakes {
     /// for their sake.
     pub(crate) fn new(
         counters: &Counters,
-        fields: RawFields,
+        fields: WakeFields,
         recorded: Members,
         has_own_numbers: bool,
     ) -> Option<Self> {
@@ -142,7 +145,7 @@ impl Wakes {
                 let layout = SampleLayout::of(&event.attr);
                 any |= event.system_wide;
                 keeps_ended |= event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
-                counted.insert(counter.id, Counted { layout, is_whole_cpu: event.system_wide });
+                counted.insert(counter.id, WakeCounter { layout, is_whole_cpu: event.system_wide });
             }
         }
         let tracker = counters.tracker().filter(|_| any)?;
@@ -155,7 +158,7 @@ impl Wakes {
             own: FxHashMap::default(),
             numbers: has_own_numbers.then(FxHashMap::default),
             strangers: Strangers::new(&tracker.attr, counters.tracking_id()),
-            left_out: LeftOut::default(),
+            left_out: DroppedWakes::default(),
         })
     }
 
@@ -245,15 +248,15 @@ impl Wakes {
         }
     }
 
-    fn wake(&self, record: &RawRecord<'_>, counted: &Counted) -> Option<Wake> {
+    fn wake(&self, record: &RawRecord<'_>, counted: &WakeCounter) -> Option<Wake> {
         let sample = Sample::new(*record, &counted.layout, Endian::NATIVE);
         let raw = sample.raw().ok()??;
         Some(Wake {
             time: sample.time()?,
             cpu: sample.cpu()?,
             waker: [sample.pid()?, sample.tid()?],
-            raw_waker: RawFields::number(raw, self.fields.waker)?,
-            target: RawFields::number(raw, self.fields.target)?,
+            raw_waker: WakeFields::number(raw, self.fields.waker)?,
+            target: WakeFields::number(raw, self.fields.target)?,
             in_interrupt: raw.get(self.fields.flags)? & IN_INTERRUPT != 0,
         })
     }
@@ -279,7 +282,7 @@ mod tests {
 
     const OWN: u64 = 1;
     const WHOLE_CPU: u64 = 2;
-    const FIELDS: RawFields = RawFields { flags: 2, waker: 4, target: 24 };
+    const FIELDS: WakeFields = WakeFields { flags: 2, waker: 4, target: 24 };
     const HARD_INTERRUPT: u8 = 8;
 
     fn attr(more: S) -> Attr {
@@ -387,7 +390,7 @@ mod tests {
             elsewhere.whole_cpu(),
         ];
         assert_eq!(kept(&mut filter, &[ring]), left);
-        assert_eq!(filter.wakes().unwrap().left_out, LeftOut { others: 1, doubles: 1 });
+        assert_eq!(filter.wakes().unwrap().left_out, DroppedWakes { others: 1, doubles: 1 });
     }
 
     #[test]

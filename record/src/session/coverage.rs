@@ -21,8 +21,9 @@ use std::os::fd::OwnedFd;
 
 use recrep_format::abi::{AttrFlags, SampleType};
 
-use crate::drain::filter::{Filter, Members};
-use crate::drain::wakes::{self, RawFields, Wakes};
+use crate::drain::filter::Filter;
+use crate::drain::members::Members;
+use crate::drain::wakes::{self, WakeFields, Wakes};
 use crate::kernel::counters::{self, Counters};
 use crate::kernel::probes::Probes;
 use crate::machine::Machine;
@@ -122,7 +123,7 @@ impl Coverage {
         let of_counters = counters.all.iter().filter_map(|counter| counter.place.thread);
         let ids = of_counters.chain(tasks.iter().map(|task| task.tid)).collect();
         let recorded = Members { ids, threads: true, inherit: !config.no_inherit };
-        let fields = RawFields::read(machine.tracefs.as_deref())?;
+        let fields = WakeFields::read(machine.tracefs.as_deref())?;
         let wakes = Wakes::new(counters, fields, recorded, !wakes::is_in_first_namespace());
         Ok(match wakes {
             Some(wakes) => Some(Filter::with_wakes(filter, &event.attr, wakes)),

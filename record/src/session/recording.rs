@@ -31,7 +31,7 @@ use super::state::{Progress, Recording, State};
 use super::status::Status;
 use crate::drain::threads::DrainOutput;
 use crate::drain::wait::{Descriptors, Waiter, Wakeup};
-use crate::drain::wakes::LeftOut;
+use crate::drain::wakes::DroppedWakes;
 use crate::drain::{self, Rounds};
 use crate::kernel::Kernel;
 use crate::kernel::signals::Arrived;
@@ -91,7 +91,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Tells how many wakes on whole CPUs are not in the file.
     fn explain_wakes(&self, state: &State) {
-        let Some(LeftOut { others, doubles }) = state.drain.left_out() else { return };
+        let Some(DroppedWakes { others, doubles }) = state.drain.left_out() else { return };
         self.messages.explain(|| {
             format!(
                 "left out of the wakes on whole CPUs: {others} of threads that are not recorded, \
