@@ -69,7 +69,7 @@ pub use resolver::Resolver;
 pub(crate) use resolver::function::Function;
 pub(crate) use resolver::function_code::{FunctionPlace, NoCode};
 pub(crate) use resolver::functions::Functions;
-pub(crate) use resolver::loaded::{Loaded, Segments};
+pub(crate) use resolver::loaded::{FileSegments, Loaded};
 pub(crate) use search::jit::Version as CodeVersion;
 pub(crate) use search::jit::frames::{JitCode, JitFrames};
 pub(crate) use symbol_cache::CacheSlot;

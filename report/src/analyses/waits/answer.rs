@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::found::{FoundWait, FoundWaits, WaitKey, WakerCount, WakerKey, WakerKind};
 use super::kinds::WaitKind;
-use super::{SplitBy, WaitsQuery};
+use super::{WaitsBy, WaitsQuery};
 use crate::analyses::callers::Caller;
 use crate::count::metrics::share;
 use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
@@ -16,7 +16,7 @@ use crate::terminal::escape::escape;
 
 #[derive(Serialize)]
 pub(super) struct WaitsAnalysis {
-    by: Vec<SplitBy>,
+    by: Vec<WaitsBy>,
     /// Number of threads that waited.
     threads: u64,
     count: u64,
@@ -197,8 +197,8 @@ struct RowOfWaker<'a> {
 type WaitColumn<'a> = SheetColumn<'a, RowOfWaker<'a>>;
 
 /// Returns the columns of text and CSV.
-fn columns<'a>(by: &[SplitBy], has_wakes: bool) -> Vec<WaitColumn<'a>> {
-    let is_by = |one: SplitBy| by.contains(&one);
+fn columns<'a>(by: &[WaitsBy], has_wakes: bool) -> Vec<WaitColumn<'a>> {
+    let is_by = |one: WaitsBy| by.contains(&one);
     let by_all = by.is_empty();
     let time = |nanoseconds: u64| SheetCell::from(units::time(nanoseconds));
     vec![
@@ -217,15 +217,15 @@ fn columns<'a>(by: &[SplitBy], has_wakes: bool) -> Vec<WaitColumn<'a>> {
         WaitColumn::shown("What                    ", WHAT, |of| {
             padded(&of.row.what().unwrap_or_default(), WHAT)
         })
-        .shown_if(by_all || is_by(SplitBy::Object)),
+        .shown_if(by_all || is_by(WaitsBy::Object)),
         WaitColumn::unshown("site", |of| of.row.site.as_ref().map(|site| &site.function).into()),
         WaitColumn::unshown("dso", |of| of.row.site.as_ref().map(|site| &site.dso).into()),
         WaitColumn::shown("Where                   ", WHERE, |of| {
             padded(&of.row.place().unwrap_or_default(), WHERE)
         })
-        .shown_if(by_all || is_by(SplitBy::Site)),
+        .shown_if(by_all || is_by(WaitsBy::Site)),
         WaitColumn::text("thread", "Thread", |of| of.row.thread.as_ref().into())
-            .shown_if(is_by(SplitBy::Thread)),
+            .shown_if(is_by(WaitsBy::Thread)),
         WaitColumn::unshown("waker_kind", |of| of.waker.map(|waker| waker.kind.name()).into()),
         WaitColumn::unshown("waker", |of| of.waker.map(|waker| waker.thread.as_ref()).into()),
         WaitColumn::unshown("waker_site", |of| of.waker.map(|waker| waker.site.as_ref()).into()),

@@ -5,13 +5,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::kinds::WaitKind;
-use super::places::{Places, WaitObject, WaitPlace};
-use super::{SplitBy, WaitsQuery};
+use super::places::{WaitObject, WaitPlace, WaitPlaces};
+use super::{WaitsBy, WaitsQuery};
 use crate::analyses::callers::Caller;
 use crate::callchain::ChainLimit;
 use crate::query::MAX_STACK;
 use crate::samples::{ChainSetup, SampleFilter, Session, TaskFinder};
-use crate::symbols::{Functions, Resolver, Segments};
+use crate::symbols::{FileSegments, Functions, Resolver};
 use crate::timeline::{
     Activity, ModuleId, SpaceId, Stretch, StretchKind, Timeline, WaitingThread, Waits, Wake,
     Waker as WakingTask,
@@ -131,7 +131,7 @@ impl FoundWaits {
             names_callers: true,
             ..ChainSetup::new(session, &session.timeline, most)
         };
-        let places = Places::read(session, waits, &chains);
+        let places = WaitPlaces::read(session, waits, &chains);
         let mut finder = WaitFinder {
             session,
             waits,
@@ -169,11 +169,11 @@ impl FoundWaits {
 struct WaitFinder<'s> {
     session: &'s Session<'s>,
     waits: &'s Waits,
-    places: &'s Places,
+    places: &'s WaitPlaces,
     filter: &'s SampleFilter<'s>,
     tasks: TaskFinder<'s>,
     objects: FutexNames<'s>,
-    by: &'s [SplitBy],
+    by: &'s [WaitsBy],
     /// `true` if waits of threads count that have nothing to do.
     shows_idle: bool,
     /// Texts of threads, by number and time of the first life.
@@ -320,17 +320,17 @@ impl WaitFinder<'_> {
         object: Option<String>,
         waker: &WakerKey,
     ) -> WaitKey {
-        let is_by = |by: SplitBy| self.by.contains(&by);
+        let is_by = |by: WaitsBy| self.by.contains(&by);
         let by_all = self.by.is_empty();
-        let by_object = by_all || is_by(SplitBy::Object);
+        let by_object = by_all || is_by(WaitsBy::Object);
         let site = self.places.sites.get(place.site as usize);
         WaitKey {
             kind: by_object.then_some(place.kind),
             behind_fault: place.behind_fault.filter(|_| by_object),
             object: object.filter(|_| by_object),
-            site: site.filter(|_| by_all || is_by(SplitBy::Site)).cloned(),
-            thread: is_by(SplitBy::Thread).then(|| self.label(index)),
-            waker: is_by(SplitBy::Waker).then(|| waker.clone()),
+            site: site.filter(|_| by_all || is_by(WaitsBy::Site)).cloned(),
+            thread: is_by(WaitsBy::Thread).then(|| self.label(index)),
+            waker: is_by(WaitsBy::Waker).then(|| waker.clone()),
         }
     }
 }
@@ -346,7 +346,7 @@ fn text_of(session: &Session<'_>, pid: i32, tid: i32, time: u64) -> String {
 struct FutexNames<'s> {
     functions: &'s Functions<'s>,
     timeline: &'s Timeline,
-    segments: FxHashMap<ModuleId, Segments>,
+    segments: FxHashMap<ModuleId, FileSegments>,
     known: FxHashMap<(Option<SpaceId>, u64), String>,
 }
 

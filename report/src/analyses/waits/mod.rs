@@ -44,7 +44,7 @@ use crate::symbols::Resolver;
 pub(crate) struct WaitsArgs {
     /// Group waits by these alone [default: kind, object and function]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT[,WHAT]")]
-    by: Vec<SplitBy>,
+    by: Vec<WaitsBy>,
 
     /// Same as --format json
     #[arg(long)]
@@ -71,7 +71,7 @@ pub(crate) struct WaitsArgs {
 /// What waits are told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-enum SplitBy {
+enum WaitsBy {
     /// Kind, and what is waited for: futex, descriptor, child
     Object,
     /// Innermost function outside of the C library and of the language's lock code
@@ -86,7 +86,7 @@ enum SplitBy {
 #[derive(Clone, Debug)]
 pub(crate) struct WaitsQuery {
     query: Query,
-    by: Vec<SplitBy>,
+    by: Vec<WaitsBy>,
     output: &'static Output,
 }
 

@@ -57,9 +57,9 @@ pub(super) struct WakerPlace {
     pub(super) is_soft: bool,
 }
 
-/// Places of a file's switches and wakes.
+/// WaitPlaces of a file's switches and wakes.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct WaitPlaces {
     /// Times of each thread's switches, by its index, with what it waits for.
     switches: BTreeMap<u32, Vec<(u64, WaitPlace)>>,
     /// Offsets of the samples of wakes, with where the wakers were.
@@ -68,7 +68,7 @@ pub(super) struct Places {
     pub(super) sites: Vec<Caller>,
 }
 
-impl Places {
+impl WaitPlaces {
     /// Collects the places of a file on all cores.
     pub(super) fn read(session: &Session<'_>, waits: &Waits, chains: &ChainSetup<'_>) -> Self {
         let events = SampleUses::of(session);
@@ -133,7 +133,7 @@ impl Places {
 struct SampleUses {
     /// By the index of the event.
     uses: Vec<SampleUse>,
-    /// Places of the flags in raw data, with their sizes.
+    /// WaitPlaces of the flags in raw data, with their sizes.
     flags: Vec<Option<(usize, usize)>>,
     origins: Vec<ChainOrigin>,
     /// Numbers of the registers with the first two arguments of a system call.

@@ -44,11 +44,11 @@ pub struct Loaded {
     pub(super) fingerprint: OnceLock<u64>,
 }
 
-/// Segments of a module's file, as they lie in memory.
+/// FileSegments of a module's file, as they lie in memory.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Segments(Vec<Segment>);
+pub(crate) struct FileSegments(Vec<Segment>);
 
-impl Segments {
+impl FileSegments {
     /// Returns the offset in the file of the address that is `distance` bytes behind that of the
     /// byte at the offset `start`.
     pub(crate) fn offset_behind(&self, start: u64, distance: u64) -> Option<u64> {
@@ -60,11 +60,11 @@ impl Segments {
 
 impl Loaded {
     /// Returns the segments of the module's file; none if it is not found.
-    pub(crate) fn segments(&self) -> Segments {
-        let of = |_: &Path, image: &ElfImage| Some(Segments(image.segments.clone()));
+    pub(crate) fn segments(&self) -> FileSegments {
+        let of = |_: &Path, image: &ElfImage| Some(FileSegments(image.segments.clone()));
         match self.module.kind {
             ModuleKind::File => self.search.first(&self.module, of).unwrap_or_default(),
-            _ => Segments::default(),
+            _ => FileSegments::default(),
         }
     }
 
