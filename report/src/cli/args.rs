@@ -177,7 +177,7 @@ const COUNTED: &str = "What is counted";
 const INSTEAD: &str = "In place of a report";
 
 /// Options of times, which have neither the file's events nor its records.
-const OF_TIMES: [&str; 3] = ["off_cpu", "wall", "critical_path"];
+const OF_TIMES: [&str; 4] = ["off_cpu", "wall", "critical_path", "latency"];
 
 /// Parses a command line, whose first word is the program's name.
 ///

@@ -52,7 +52,10 @@ pub(super) struct ChainArgs {
     ///
     /// The target and the source address of each branch become frames. Call trees also show
     /// predictions, cycles and loop iterations
-    #[arg(long = "branch-history", conflicts_with_all = ["hierarchy", "off_cpu", "wall", "critical_path"])]
+    #[arg(
+        long = "branch-history",
+        conflicts_with_all = ["hierarchy", "off_cpu", "wall", "critical_path", "latency"]
+    )]
     pub(super) branch_details: bool,
 
     /// Regex of the callers that the sort key `parent` shows, by which rows are grouped too

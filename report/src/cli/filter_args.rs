@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use clap::Args;
 
-use crate::query::lists::{Names, cpus, functions, names, numbers};
+use crate::query::lists::{Names, cpus, functions, names, numbers, ranges};
 use crate::query::{Filters, Itrace, SampleFilters, Times};
 
 /// Filters by time, task and CPU.
@@ -114,6 +114,13 @@ pub(crate) struct FilterArgs {
     #[arg(long = "symbol-filter", value_name = "TEXT")]
     symbol_part: Option<String>,
 
+    /// Only moments at which this many threads ran, such as 1,2-4 (files with switches)
+    #[arg(
+        long, value_name = "N[,N…]",
+        value_parser = |list: &str| ranges("--parallelism", "numbers", list)
+    )]
+    parallelism: Option<HashSet<u32>>,
+
     /// Only CPUs of this socket
     #[arg(long = "socket-filter", value_name = "SOCKET")]
     socket: Option<u32>,
@@ -127,7 +134,8 @@ impl FilterArgs {
 
     /// Returns the filters; with `resolved`, functions must be known.
     pub(crate) fn filters(self, resolved: bool) -> Filters {
-        let Self { samples, events, symbols, symbol_part, socket } = self;
-        Filters { samples: samples.filters(), events, symbols, symbol_part, socket, resolved }
+        let Self { samples, events, symbols, symbol_part, parallelism, socket } = self;
+        let samples = samples.filters();
+        Filters { samples, events, symbols, symbol_part, parallelism, socket, resolved }
     }
 }

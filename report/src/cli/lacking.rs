@@ -63,10 +63,6 @@ const OF_REPORT: Lacking = &[
     ),
     (&["--samples"], "rep script lists single samples"),
     (&["--total-cycles"], "rep branches has the cycles of each edge"),
-    (
-        &["--latency", "--parallelism"],
-        "rep --wall shows where the time of threads went, of recordings with waits (rec --off-cpu)",
-    ),
     (&["--disable-order"], "rep needs no order of records here; leave it out"),
 ];
 

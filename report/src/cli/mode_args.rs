@@ -48,6 +48,13 @@ pub(crate) struct ModeArgs {
     /// length
     #[arg(long, value_name = "CHANGE", requires = "critical_path", value_parser = WhatIf::parse)]
     what_if: Vec<WhatIf>,
+    /// Show where the time went in which any thread ran (files of rec --latency)
+    ///
+    /// The event `latency` has the nanoseconds of threads on CPUs, divided by the number of threads
+    /// of the recording that ran at that moment: code that runs alone counts in full, code of four
+    /// threads at once a quarter
+    #[arg(long, conflicts_with_all = ["off_cpu", "wall"], conflicts_with_all = OF_EVENTS)]
+    latency: bool,
 }
 
 /// Options that concern the file's own events.
@@ -66,6 +73,7 @@ impl ModeArgs {
             _ if self.off_cpu => Mode::OffCpu,
             _ if self.wall => Mode::Wall,
             _ if self.critical_path => Mode::CriticalPath,
+            _ if self.latency => Mode::Latency,
             _ => Mode::Samples,
         }
     }

@@ -46,6 +46,10 @@ pub(crate) struct FlameArgs {
     #[arg(long, conflicts_with_all = ["off_cpu", "wall"])]
     critical_path: bool,
 
+    /// Show the time in which any thread ran, shared by those that ran (rec --latency)
+    #[arg(long, conflicts_with_all = ["off_cpu", "wall", "critical_path"])]
+    latency: bool,
+
     #[command(flatten)]
     picture: PictureArgs,
 }
@@ -69,14 +73,15 @@ pub(crate) struct FlameQuery {
 
 pub(crate) fn query(args: FlameArgs) -> Result<FlameQuery, String> {
     let FlameArgs { inverted, interactive, width, min_width, .. } = args;
-    let FlameArgs { off_cpu, wall, critical_path, picture, .. } = args;
+    let FlameArgs { off_cpu, wall, critical_path, latency, picture, .. } = args;
     let (output, title) = (picture.output("svg")?, picture.title.clone());
     let mut picture = picture.query(false)?;
-    picture.query.mode = match (off_cpu, wall, critical_path) {
-        (true, ..) => Mode::OffCpu,
-        (_, true, _) => Mode::Wall,
-        (.., true) => Mode::CriticalPath,
-        _ => Mode::Samples,
+    picture.query.mode = match () {
+        () if off_cpu => Mode::OffCpu,
+        () if wall => Mode::Wall,
+        () if critical_path => Mode::CriticalPath,
+        () if latency => Mode::Latency,
+        () => Mode::Samples,
     };
     Ok(FlameQuery { picture, output, title, inverted, interactive, width, min_width })
 }

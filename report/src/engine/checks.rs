@@ -14,6 +14,13 @@ pub(super) fn check(query: &Query, session: &Session<'_>) -> anyhow::Result<()> 
         input.check_recording("what has times, branches or memory accesses")?;
     }
     check_recorded(&input.name, query.mode, session)?;
+    if query.needs_parallelism() && session.parallelism().records == 0 {
+        let name = &input.name;
+        anyhow::bail!(
+            "{name}: no switches of threads were recorded, so how many ran at a time is unknown; \
+             record with `rec --latency`, or with `perf record --switch-events`"
+        );
+    }
     check_chains(&input.name, query, session)
 }
 
@@ -51,7 +58,7 @@ fn check_times(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<
         );
     }
     let has_cpu = times.roles.iter().any(|role| matches!(role, Role::Clock | Role::Cycles));
-    if mode == Mode::Wall && !has_cpu {
+    if mode != Mode::OffCpu && !has_cpu {
         anyhow::bail!(
             "{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}"
         );

@@ -212,6 +212,7 @@ impl<'s> FileTables<'s> {
             query,
             filter: SampleFilter::new(session, &filters.samples, filters.events.as_deref(), socket),
             threads: ThreadTables { timeline, has_tasks, groups },
+            parallelism: query.needs_parallelism().then(|| session.parallelism()),
             chains: self.chains(query, asked, session, resolver, &layout, timeline),
             traced: (!found.is_empty()).then_some(traced),
             steps: session.steps(query.steps),

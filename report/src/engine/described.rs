@@ -15,7 +15,7 @@ use crate::profile::{InputSummary, Profile};
 use crate::query::{Mode, Query, Warning};
 use crate::samples::Session;
 use crate::scan::Dropped;
-use crate::timeline::{IdleThreads, SwitchCounts, is_switches, total};
+use crate::timeline::{BusyTime, IdleThreads, SwitchCounts, is_switches, total};
 
 /// Adds to the profile of an input what is said of it.
 pub(super) fn describe(
@@ -34,7 +34,8 @@ pub(super) fn describe(
     ends.take_causes(recorded_causes(session).unwrap_or_default());
     profile.warnings.extend(ends.warnings());
     profile.chain_ends = ends;
-    if let Some(times) = &session.off_cpu {
+    // What these say of waits does not matter for what ran.
+    if let Some(times) = session.off_cpu.as_ref().filter(|_| query.mode != Mode::Latency) {
         profile.warnings.extend(time_warnings(&times.counts));
     }
     if let Some(waits) = &session.waits {
@@ -82,6 +83,10 @@ pub(crate) fn summary(query: &Query, session: &Session<'_>) -> InputSummary {
 /// Returns options that would show more of an input.
 fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
     let mut hints = Vec::new();
+    if query.mode == Mode::Latency {
+        hints.push(busy(name, session.parallelism().busy()));
+        return hints;
+    }
     let times = session.off_cpu.as_ref().filter(|_| session.waits.is_none());
     if let Some(times) = times {
         let SwitchCounts { unfinished, never_ran, .. } = times.counts;
@@ -116,6 +121,17 @@ fn hints(query: &Query, name: &str, session: &Session<'_>) -> Vec<String> {
         hints.push(format!("{name} has branch stacks: -b counts the branches in them"));
     }
     hints
+}
+
+/// Returns how long threads ran, at once and in all.
+#[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
+fn busy(name: &str, BusyTime { wall, cpu }: BusyTime) -> String {
+    format!(
+        "{name}: at least one thread ran for {}, threads in all for {}: {:.1} at a time",
+        units::time(wall),
+        units::time(cpu),
+        cpu as f64 / wall.max(1) as f64
+    )
 }
 
 /// Returns what is said of threads whose waits are told apart.

@@ -150,7 +150,8 @@ pub enum TraceColumn {
 }
 
 /// Sort keys of perf that rep does not support. They are not taken for fields.
-const UNSUPPORTED: [&str; 6] = ["ipc_null", "ipc_lbr", "simd", "type", "typeoff", "typecln"];
+const UNSUPPORTED: [&str; 7] =
+    ["ipc_null", "ipc_lbr", "latency", "simd", "type", "typeoff", "typecln"];
 
 impl FieldSpec {
     /// Parses a key. Returns `None` if it cannot be a field.

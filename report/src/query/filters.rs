@@ -38,6 +38,8 @@ pub(crate) struct Filters {
     pub symbols: Option<HashSet<String>>,
     /// Text that names of functions contain.
     pub symbol_part: Option<String>,
+    /// Numbers of threads that ran.
+    pub parallelism: Option<HashSet<u32>>,
     /// Socket of the CPUs.
     pub socket: Option<u32>,
     /// Only samples with a known function; others do not count in totals either.

@@ -91,6 +91,8 @@ fields! {
     Switch,
     /// Activity of the thread, and how far it reaches from its first step ([`super::Extent`]).
     Extent,
+    /// Number of threads that ran ([`crate::timeline::Parallelism`]).
+    Parallelism,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
     /// Frame of the sampled instruction in a worker ([`crate::callchain::Images::frame`]); it

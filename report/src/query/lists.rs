@@ -46,6 +46,11 @@ pub(crate) fn numbers(flag: &str, list: &str) -> Result<HashSet<i32>, UsageError
 
 /// Parses a list of CPUs and ranges of CPUs, such as `0,2-4`.
 pub(crate) fn cpus(list: &str) -> Result<HashSet<u32>, UsageError> {
+    ranges("--cpu", "CPUs", list)
+}
+
+/// Parses a list of numbers of CPUs, or of threads that they run, and of ranges of these.
+pub(crate) fn ranges(flag: &str, items: &str, list: &str) -> Result<HashSet<u32>, UsageError> {
     /// More than any machine has; a higher number is a typo.
     const MAX_CPUS: u32 = 1 << 16;
     let mut all = HashSet::new();
@@ -54,11 +59,11 @@ pub(crate) fn cpus(list: &str) -> Result<HashSet<u32>, UsageError> {
         let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>())
         else {
             return Err(UsageError(format!(
-                "--cpu takes CPUs and ranges such as 0,2-4, not `{part}`"
+                "{flag} takes {items} and ranges such as 0,2-4, not `{part}`"
             )));
         };
         if first > last || last >= MAX_CPUS {
-            return Err(UsageError(format!("--cpu: `{part}` is not a range of CPUs")));
+            return Err(UsageError(format!("{flag}: `{part}` is not a range of {items}")));
         }
         all.extend(first..=last);
     }

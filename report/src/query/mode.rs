@@ -67,6 +67,9 @@ pub enum Mode {
     Wall,
     /// Nanoseconds of the critical path (`--critical-path`).
     CriticalPath,
+    /// CPU samples, with their nanoseconds, shared by the threads that ran, as periods
+    /// (`--latency`).
+    Latency,
 }
 
 impl Mode {
@@ -75,7 +78,7 @@ impl Mode {
     }
 
     pub const fn is_of_time(self) -> bool {
-        matches!(self, Self::OffCpu | Self::Wall | Self::CriticalPath)
+        matches!(self, Self::OffCpu | Self::Wall | Self::CriticalPath | Self::Latency)
     }
 
     /// Returns whether a recording with switches of threads has what the mode needs.
@@ -89,6 +92,7 @@ impl Mode {
             Self::OffCpu => Some("off-cpu"),
             Self::Wall => Some("wall"),
             Self::CriticalPath => Some("critical-path"),
+            Self::Latency => Some("latency"),
             _ => None,
         }
     }
@@ -101,7 +105,9 @@ impl Mode {
     /// Returns the default sort keys: perf's, as far as they are supported.
     pub const fn default_keys(self) -> &'static str {
         match self {
-            Self::Samples | Self::OffCpu | Self::Wall | Self::CriticalPath => "comm,dso,symbol",
+            Self::Samples | Self::OffCpu | Self::Wall | Self::CriticalPath | Self::Latency => {
+                "comm,dso,symbol"
+            }
             Self::Memory => {
                 "local_weight,mem,symbol,dso,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc"
             }

@@ -145,6 +145,13 @@ impl Query {
         self.has(SortKey::Switch) || self.filters.by_task()
     }
 
+    /// Returns whether the number of threads that ran is needed.
+    pub(crate) fn needs_parallelism(&self) -> bool {
+        self.mode == Mode::Latency
+            || self.needs(Field::Parallelism)
+            || self.filters.parallelism.is_some()
+    }
+
     /// Returns the fields that the columns need.
     pub fn fields(&self) -> Vec<Field> {
         self.columns.iter().flat_map(|column| column.key.declared().fields).copied().collect()
@@ -187,10 +194,11 @@ impl Query {
     }
 
     /// Returns the heading of a numeric column. Beside `Children`, `overhead` has the heading
-    /// `Self`.
+    /// `Self`; of latencies it is one.
     pub fn heading(&self, number: Number) -> &'static str {
         match number {
             Number::Overhead if self.numbers().any(|number| number == Number::Children) => "Self",
+            Number::Overhead if self.mode == Mode::Latency => "Latency",
             number => number.heading(),
         }
     }

@@ -282,6 +282,8 @@ keys! {
     Switch = key(&["switch"], "Switch", &[Field::Switch], Named(Name::Activity)).of(OfTime);
     /// The thread's activity in the counted time, and how far that reaches from its first step on.
     Extent = key(&[], "", &[Field::Extent], Number(Kind::Number)).of(OfTime);
+    /// The number of threads of the recording that ran at that moment.
+    Parallelism = key(&["parallelism"], "Parallelism", &[Field::Parallelism], Number(Kind::Number));
     /// The source of a branch: the module's path and the offset in it.
     FromPlace = key(&["place_from"], "Source Place", FROM_SYMBOL, Named(Name::FileOffset(From))).of(OfBranches);
     /// Whether the branch, or the one before the executed range, came from another module.

@@ -22,7 +22,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::{Mode, Steps, TimeSteps};
 use crate::symbols::{Functions, Resolver};
 use crate::terminal::progress;
-use crate::timeline::{Clock, OffCpu, SideBand, Timeline, Waits};
+use crate::timeline::{Clock, OffCpu, Parallelism, SideBand, Timeline, Waits};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub(crate) struct Session<'f> {
     pub off_cpu: Option<OffCpu>,
     /// Waits of threads and who ended them, if the critical path is counted.
     pub waits: Option<Waits>,
+    /// Numbers of threads that ran, once they were asked for.
+    parallelism: OnceLock<Parallelism>,
     pub(super) streams: &'f Streams<'f>,
     /// Times of the first and the last sample, once they were asked for: that may read all samples.
     sampled_between: OnceLock<(u64, u64)>,
@@ -103,6 +105,7 @@ impl<'f> Session<'f> {
             events,
             off_cpu,
             waits: None,
+            parallelism: OnceLock::new(),
             streams,
             sampled_between,
         };
@@ -130,6 +133,16 @@ impl<'f> Session<'f> {
     /// Returns the unwinder of copied stacks, if samples of the file have any.
     pub(crate) fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<StackUnwinder<'s>> {
         StackUnwinder::new(self.file, &self.timeline, &self.side_band.modules, resolver)
+    }
+
+    /// Returns how many threads ran over time. The first use must not be by one of several workers,
+    /// as the others could not help to read it.
+    pub(crate) fn parallelism(&self) -> &Parallelism {
+        self.parallelism.get_or_init(|| match &self.off_cpu {
+            // Beside waits, lives are read in place of times.
+            Some(times) if self.waits.is_none() => times.parallelism(),
+            _ => OffCpu::read(&self.file.attrs, &self.split.pieces, &[]).parallelism(),
+        })
     }
 
     /// Returns the times of the first and the last sample: from the header, else from the samples.

@@ -94,7 +94,9 @@ impl Short<'_> {
         let [ip, frame, chain] =
             [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
         let own = [ip, frame, chain].iter().flatten().count();
-        let has_places = scan.filter.modules.is_some() || scan.filter.socket.is_some();
+        let has_places = scan.filter.modules.is_some()
+            || scan.filter.socket.is_some()
+            || scan.query.filters.parallelism.is_some();
         let is_all =
             own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
         let is_walked = scan.session.off_cpu.is_some() || scan.layout.last.is_some();

@@ -40,12 +40,13 @@ impl Worker<'_> {
             }
             Role::Clock | Role::Cycles => {
                 let Some((share, unsampled)) = off_cpu.run(tid, time, point.offset) else { return };
-                if self.scan.query.mode == Mode::Wall {
+                if self.counts_activity(Activity::Running) {
                     let length = if role == Role::Clock {
                         sample.period().unwrap_or(event.period)
                     } else {
                         share
                     };
+                    let length = self.latency(length, time);
                     self.time(&point, event, sample, length, Activity::Running);
                 }
                 for one in unsampled {
@@ -106,11 +107,18 @@ impl Worker<'_> {
     fn counts_activity(&self, activity: Activity) -> bool {
         match activity {
             Activity::Running => self.scan.query.mode != Mode::OffCpu,
+            _ if self.scan.query.mode == Mode::Latency => false,
             Activity::Idle => self.scan.query.shows_idle(),
             Activity::Waiting | Activity::Preempted | Activity::Runnable | Activity::Unknown => {
                 true
             }
         }
+    }
+
+    /// Returns the part of a running time that one thread's share of the latency is.
+    fn latency(&self, length: u64, time: u64) -> u64 {
+        let parallelism = self.scan.parallelism.filter(|_| self.scan.query.mode == Mode::Latency);
+        length / parallelism.map_or(1, |parallelism| parallelism.at(time).into())
     }
 
     /// Counts the times that have no sample of their own and no CPU sample of their thread before.
@@ -187,7 +195,7 @@ impl Worker<'_> {
         if !self.counts_activity(activity) || !self.scan.filter.counts_time(cpu, start) {
             return;
         }
-        let count = Count { samples: 1, period: length };
+        let count = Count { samples: 1, period: self.latency(length, start) };
         self.histogram.count_total(EVENT.into(), count);
         let frame = match (activity, nearest) {
             (Activity::Unknown, _) => StandIn::UNKNOWN,

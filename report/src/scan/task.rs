@@ -6,7 +6,7 @@ use crate::callchain::ChainEnds;
 use crate::count::Layout;
 use crate::query::{Field, Query, Steps};
 use crate::samples::{ChainSetup, CounterTraits, SampleFilter, Session};
-use crate::timeline::{Clock, Groups, PathShares, Timeline};
+use crate::timeline::{Clock, Groups, Parallelism, PathShares, Timeline};
 use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.
@@ -16,6 +16,8 @@ pub(crate) struct Scan<'f> {
     pub layout: Layout,
     pub filter: SampleFilter<'f>,
     pub threads: ThreadTables<'f>,
+    /// Numbers of threads that ran, if they are needed.
+    pub parallelism: Option<&'f Parallelism>,
     pub counters: CounterTraits,
     /// Callchains. Their `functions` replace addresses while samples are counted, unless the query
     /// needs source lines or offsets in functions.

@@ -434,6 +434,14 @@ impl<'s> Worker<'s> {
         if layout.has(Field::Time) {
             *Field::Time.of_mut(key) = self.scan.steps.start(point.time.unwrap_or(0));
         }
+        if let Some(parallelism) = self.scan.parallelism {
+            let threads = parallelism.at(point.time.unwrap_or(0));
+            let wanted = self.scan.query.filters.parallelism.as_ref();
+            if wanted.is_some_and(|wanted| !wanted.contains(&threads)) {
+                return None;
+            }
+            *Field::Parallelism.of_mut(key) = threads.into();
+        }
         if layout.has(Field::CgroupSpace) {
             *Field::CgroupSpace.of_mut(key) = self.scan.threads.groups.space_number(point.tid, at);
         }

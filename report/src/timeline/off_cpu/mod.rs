@@ -16,6 +16,7 @@
 mod idle;
 mod life;
 mod mark;
+mod parallelism;
 mod ran;
 mod read;
 mod wakes;
@@ -37,6 +38,8 @@ use std::collections::BTreeMap;
 use recrep_format::abi::{EventType, HwEvent, SwEvent};
 use recrep_format::attr::{Attr, AttrIndex, AttrTable};
 use rustc_hash::FxHashMap;
+
+pub(crate) use self::parallelism::{BusyTime, Parallelism};
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,7 +48,7 @@ impl OffCpu {
 
 impl OffCpuThread {
     /// Returns begins and ends of running times, in order.
-    fn running(&self) -> Vec<[u64; 2]> {
+    pub(super) fn running(&self) -> Vec<[u64; 2]> {
         let sampled = self.sampled.iter().map(|one| [one.at, one.word >> 2]);
         let others = self.unsampled.iter().filter(|one| one.activity != Activity::Running);
         let mut off: Vec<[u64; 2]> =

@@ -36,7 +36,7 @@ const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_
                     ipc_lbr addr_from addr_to symbol_daddr symbol_iaddr dso_daddr locked tlb mem \
                     snoop dcacheline phys_daddr data_page_size blocked overhead overhead_sys \
                     overhead_us overhead_guest_sys overhead_guest_us overhead_children sample \
-                    period weight1 weight2 weight3";
+                    period weight1 weight2 weight3 latency parallelism";
 
 /// The long names of perf script 7.0 (`tools/perf/builtin-script.c`, `util/evswitch.h`).
 const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency list list-dlfilters \

@@ -1,6 +1,7 @@
 //! Callchains and the branches before samples, of a program whose functions are known.
 
 mod history;
+mod latency;
 mod off_cpu;
 mod recorded;
 mod signs;

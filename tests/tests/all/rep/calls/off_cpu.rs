@@ -6,17 +6,17 @@ use recrep_format::record::SwitchCpuWide;
 use super::*;
 
 // What a thread does at a switch: the bits of the record.
-const IN: u16 = 0;
-const WAITING: u16 = misc::SWITCH_OUT;
+pub(super) const IN: u16 = 0;
+pub(super) const WAITING: u16 = misc::SWITCH_OUT;
 const PREEMPTED: u16 = misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT;
 
 // Kinds of the records of switches.
-const PER_THREAD: Body<'static> = Body::Switch;
+pub(super) const PER_THREAD: Body<'static> = Body::Switch;
 const CPU_WIDE: Body<'static> =
     Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 });
 
 /// Adds switches of the current thread: their times, and what it does.
-fn switches(stream: Stream, kind: &Body<'_>, all: &[(u64, u16)]) -> Stream {
+pub(super) fn switches(stream: Stream, kind: &Body<'_>, all: &[(u64, u16)]) -> Stream {
     all.iter().fold(stream, |stream, (time, bits)| stream.at(*time).record(*bits, kind.clone()))
 }
 
@@ -29,12 +29,12 @@ fn events(kind: EventType, config: u64) -> Stream {
     stream(Event::new("cpu").counting(kind, config)).event(switches)
 }
 
-fn clock() -> Stream {
+pub(super) fn clock() -> Stream {
     events(EventType::SOFTWARE, SwEvent::CPU_CLOCK.0)
 }
 
 /// A CPU sample in `function`, called by `main`.
-fn running(stream: Stream, time: u64, function: u64) -> Stream {
+pub(super) fn running(stream: Stream, time: u64, function: u64) -> Stream {
     let spec = SampleSpec::at(function + 1)
         .callchain(&[context::USER, function + 1, MAIN + 4])
         .period(250);
@@ -69,7 +69,7 @@ fn eventful(kind: &Body<'_>) -> Stream {
 }
 
 /// Returns the values of a key, with samples and period.
-fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
+pub(super) fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
     let answer = parsed(place.rep(&format!("--json -s {key} {words}")));
     assert_eq!(list(&answer["events"]).len(), 1, "{answer}");
     let mut rows = super::super::rows(&answer, 0);
