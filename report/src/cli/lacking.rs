@@ -22,8 +22,8 @@ const EVERYWHERE: Lacking = &[
         "rep has no interactive interface; on a terminal its text is shown in a pager",
     ),
     (
-        &["--itrace"],
-        "rep does not decode the traces of processors (Intel PT, SPE); use perf for these",
+        &["--itrace", "--no-itrace"],
+        "this command does not decode traces; rep, rep script, rep mem and others do",
     ),
     (&["--stitch-lbr"], "rep does not join the call stacks of several samples; leave it out"),
     (&["--addr2line", "--objdump"], "rep starts no other program to find lines; leave it out"),
