@@ -53,6 +53,10 @@ fn decoding<'i>(
 ) -> Result<Decoding<'i>, String> {
     match traces.kind {
         AuxtraceKind::ARM_SPE => spe::decoding(traces, file),
+        // Its decoder has no callchains yet, and what it takes depends on the code that is there.
+        AuxtraceKind::INTEL_PT if !traces.is_chosen => {
+            Err("Intel PT is decoded where letters are chosen: --itrace=b".to_owned())
+        }
         AuxtraceKind::INTEL_PT => pt::decoding(traces, file, resolver),
         AuxtraceKind::INTEL_BTS => bts::decoding(traces, file),
         kind => Err(format!("rep knows no decoder of {kind}")),
