@@ -15,6 +15,7 @@ mod build;
 mod frames;
 pub(crate) mod page;
 mod path;
+mod path_pieces;
 mod sides;
 mod sums;
 pub(crate) mod svg;

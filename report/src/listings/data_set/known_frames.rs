@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
+use sha2::{Digest as _, Sha256};
 
-use super::stacks::frame_id;
 use crate::callchain::Frame;
 use crate::engine::{FrameTexts, Labeller};
 use crate::scan::Naming as _;
@@ -15,12 +15,12 @@ pub(super) struct KnownFrames<'l> {
     labeller: &'l Labeller<'l>,
     /// By the number of their module: while one worker reads its debug information, others need not
     /// read the same.
-    modules: Vec<Mutex<ModuleFrames>>,
+    modules: Vec<Mutex<KnownModule>>,
 }
 
 /// Frames in a module.
 #[derive(Default)]
-struct ModuleFrames {
+struct KnownModule {
     /// By address.
     replacing: FxHashMap<Frame, ReplacingFrames>,
     /// IDs of functions, and of addresses without one.
@@ -73,7 +73,7 @@ impl<'l> KnownFrames<'l> {
         (id, module.described.get(&id).cloned().unwrap_or_default())
     }
 
-    fn module(&self, frame: &Frame) -> Option<MutexGuard<'_, ModuleFrames>> {
+    fn module(&self, frame: &Frame) -> Option<MutexGuard<'_, KnownModule>> {
         let module = self.modules.get(frame.module as usize)?;
         Some(module.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -86,7 +86,7 @@ impl<'l> KnownFrames<'l> {
     }
 }
 
-impl ModuleFrames {
+impl KnownModule {
     /// Returns the ID of a frame with a function in place of its address.
     fn id(&mut self, frame: &Frame, labeller: &Labeller<'_>) -> i64 {
         // Nothing else of it is in its texts.
@@ -99,4 +99,26 @@ impl ModuleFrames {
             id
         })
     }
+}
+
+/// Returns the ID of a frame.
+fn frame_id(texts: &FrameTexts) -> i64 {
+    let FrameTexts { function, linkage_name, module, path, build_id, cpu_mode, is_inlined, line } =
+        texts;
+    let (file, line) = line.as_ref().map_or(("", 0), |(file, line)| (file.as_str(), *line));
+    let optional = [linkage_name, path, build_id].map(|text| text.as_deref().unwrap_or_default());
+    let mut hash = Sha256::new();
+    for text in [function, module, *cpu_mode, file].into_iter().chain(optional) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    hash.update(line.to_le_bytes());
+    hash.update([u8::from(*is_inlined)]);
+    id_of(&hash.finalize())
+}
+
+/// Returns the first bytes of a hash as a number, which is not that of the stack without frames.
+pub(super) fn id_of(hash: &[u8]) -> i64 {
+    let id = hash.iter().take(8).fold(0, |id: u64, byte| id << 8 | u64::from(*byte));
+    if id == 0 { 1 } else { id.cast_signed() }
 }

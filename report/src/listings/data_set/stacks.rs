@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::cells::{DataCell, DataTexts, TextCode};
 use super::columns::{ColumnType, DataColumn};
-use super::known_frames::{KnownFrames, ReplacingFrames};
+use super::known_frames::{KnownFrames, ReplacingFrames, id_of};
 use crate::callchain::{ChainRef, Frame, Stacks, Step};
 use crate::engine::FrameTexts;
 
@@ -159,28 +159,6 @@ impl<'l> StackIds<'l> {
 fn longer(callers: i64, frame: i64) -> i64 {
     let hash = Sha256::new().chain_update(callers.to_le_bytes()).chain_update(frame.to_le_bytes());
     id_of(&hash.finalize())
-}
-
-/// Returns the ID of a frame.
-pub(super) fn frame_id(texts: &FrameTexts) -> i64 {
-    let FrameTexts { function, linkage_name, module, path, build_id, cpu_mode, is_inlined, line } =
-        texts;
-    let (file, line) = line.as_ref().map_or(("", 0), |(file, line)| (file.as_str(), *line));
-    let optional = [linkage_name, path, build_id].map(|text| text.as_deref().unwrap_or_default());
-    let mut hash = Sha256::new();
-    for text in [function, module, *cpu_mode, file].into_iter().chain(optional) {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    }
-    hash.update(line.to_le_bytes());
-    hash.update([u8::from(*is_inlined)]);
-    id_of(&hash.finalize())
-}
-
-/// Returns the first bytes of a hash as a number, which is not that of the stack without frames.
-fn id_of(hash: &[u8]) -> i64 {
-    let id = hash.iter().take(8).fold(0, |id: u64, byte| id << 8 | u64::from(*byte));
-    if id == 0 { 1 } else { id.cast_signed() }
 }
 
 /// A frame, as the table has it.
