@@ -40,7 +40,7 @@ pub(crate) struct CodeRow {
 
 /// Instructions of a function that are listed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Extent {
+pub(crate) enum ListingExtent {
     All,
     /// Of functions with more than `most` instructions, the sampled ones, and so many `around` each.
     NearSamples {
@@ -57,7 +57,7 @@ pub(crate) enum Extent {
 pub(crate) fn listing(
     function: &FunctionPlace,
     counts: &BTreeMap<u64, Count>,
-    extent: Extent,
+    extent: ListingExtent,
 ) -> Result<CodeListing, NoCode> {
     let code = function.code()?;
     let Some(set) = InstructionSet::of(&code) else {
@@ -124,10 +124,10 @@ fn parts(
     set: InstructionSet,
     code: &[u8],
     (start, counts): (u64, &BTreeMap<u64, Count>),
-    extent: Extent,
+    extent: ListingExtent,
 ) -> Vec<CodeRun> {
     let all = CodeRun { offset: 0, len: usize::MAX };
-    let Extent::NearSamples { most, around } = extent else { return vec![all] };
+    let ListingExtent::NearSamples { most, around } = extent else { return vec![all] };
     // No instruction is longer than 15 bytes.
     if code.len() / 15 > most || code.len() > most {
         let lengths = set.lengths(code);
@@ -222,7 +222,7 @@ mod tests {
         let one = Count { samples: 1, period: 1 };
         let counts = BTreeMap::from([100, 103, 131, 1000].map(|at| (at, one)));
         let parts = |most, around| {
-            let extent = Extent::NearSamples { most, around };
+            let extent = ListingExtent::NearSamples { most, around };
             let parts = parts(InstructionSet::X86_64, &code, (100, &counts), extent);
             parts.into_iter().map(|part| (part.offset, part.len)).collect::<Vec<_>>()
         };

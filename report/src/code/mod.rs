@@ -18,4 +18,4 @@ mod x86;
 
 pub use decode::InstructionSet;
 pub use instruction::{Flow, Instruction};
-pub(crate) use listing::{CodeRow, Extent, listing};
+pub(crate) use listing::{CodeRow, ListingExtent, listing};

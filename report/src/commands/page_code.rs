@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 
 use super::picture::PictureSide;
 use crate::analyses::annotate::{AnnotatedFunction, Limits, annotated_answer};
-use crate::code::Extent;
+use crate::code::ListingExtent;
 use crate::picture::Picture;
 use crate::picture::page::{PageCode, PageInstruction};
 
 /// Functions whose instructions a page has: as many as are on its first screen.
 const HOTTEST: Limits =
-    Limits { most: 14, least: 0.5, extent: Extent::NearSamples { most: 2000, around: 8 } };
+    Limits { most: 14, least: 0.5, extent: ListingExtent::NearSamples { most: 2000, around: 8 } };
 
 /// Returns the instructions of the hottest functions of each event of a side, and sentences that say
 /// why there are none of some.

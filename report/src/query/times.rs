@@ -243,7 +243,7 @@ mod tests {
         let day = 86_400_000_000_000;
         assert_eq!(steps(day, 1_000_000), (1 << 24, 5_149_842));
         assert_eq!(steps(day, 8_000_000), (1 << 31, 40_234));
-        assert_eq!(Steps::fitting(0, u64::MAX, 1).length, 1 << 48);
+        assert_eq!(Steps::fitting(0, u64::MAX, 1).length, 1 << 41);
         let steps = Steps { origin: 1000, length: 8 };
         assert_eq!([999, 1000, 1017].map(|time| steps.start(time)), [0, 0, 16]);
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::branches::{BranchTotals, SourceBranches};
 use super::source::SourceTexts;
 use crate::analyses::derived;
-use crate::code::{CodeRow, Extent, listing};
+use crate::code::{CodeRow, ListingExtent, listing};
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::exports::outputs;
@@ -105,7 +105,7 @@ pub(crate) struct Limits {
     /// Least share of the event's period, in percent.
     pub least: f64,
     /// Instructions of each.
-    pub extent: Extent,
+    pub extent: ListingExtent,
 }
 
 /// Annotates the functions whose names match a pattern, or all that the query's filters take, of
@@ -276,7 +276,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 impl CountedFunction {
     fn annotated(
         self,
-        extent: Extent,
+        extent: ListingExtent,
         branches: &SourceBranches,
         sources: &SourceTexts,
     ) -> AnnotatedFunction {

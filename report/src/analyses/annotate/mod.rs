@@ -20,7 +20,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::analyses::derived::{self, ViewArgs};
 use crate::cli::{self, Asked, Line, Refusal};
-use crate::code::Extent;
+use crate::code::ListingExtent;
 use crate::exports::outputs::Output;
 use crate::query::{Mode, Query, Warning};
 use crate::terminal::style::{Colour, Screen};
@@ -124,7 +124,7 @@ pub fn query(args: AnnotateArgs) -> Result<AnnotateQuery, String> {
     )])?;
     let is_named = symbol.is_some() || query.filters.by_symbol();
     let most = limit.unwrap_or(if is_named { usize::MAX } else { HOTTEST });
-    let (least, extent) = (percent_limit.unwrap_or(0.0), Extent::All);
+    let (least, extent) = (percent_limit.unwrap_or(0.0), ListingExtent::All);
     let limits = Limits { most, least, extent };
     let (mut pattern, names) = (None, &mut query.filters.symbols);
     match symbol {

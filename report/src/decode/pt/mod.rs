@@ -24,7 +24,7 @@ use recrep_trace::pt::Flow;
 use self::code::{RecordedCode, TracedProgram};
 use self::cut::Part;
 use self::info::PtInfo;
-use self::sink::{Events, InstructionPeriod, Instructions, PartSink, Tail, TailSink};
+use self::sink::{InstructionPeriod, Instructions, PartSink, Tail, TailSink, TraceEvents};
 use super::decoder::{Decoding, TraceDecoder};
 use super::gaps::{GapReason, Gaps};
 use super::recorded::RecordedTraces;
@@ -44,7 +44,7 @@ struct PtDecoder<'i> {
     parts: Vec<Part>,
     /// Stretches in which no PSB is.
     unsynchronized: u64,
-    events: Events,
+    events: TraceEvents,
     /// What each part takes from those before it.
     tails: Vec<Tail>,
     /// Decoders that know code.
@@ -83,7 +83,7 @@ pub(super) fn decoding<'i>(
         let event = decoded.add("instructions", Attr { config, sample_period, ..attr.clone() });
         Instructions { event, period }
     });
-    let events = Events {
+    let events = TraceEvents {
         branches,
         instructions,
         has_calls: options.has(Letter::Calls),

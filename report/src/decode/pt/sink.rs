@@ -24,7 +24,7 @@ pub(super) struct Instructions {
 
 /// Events of a trace.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Events {
+pub(super) struct TraceEvents {
     pub branches: Option<DecodedEvent>,
     pub instructions: Option<Instructions>,
     /// Only calls are wanted, or calls and returns.
@@ -33,7 +33,7 @@ pub(super) struct Events {
     pub has_returns: bool,
 }
 
-impl Events {
+impl TraceEvents {
     /// Returns whether a branch is a sample, by the rules of perf: where tracing ends counts as a
     /// call, and where it begins as a return.
     fn has(&self, branch: &Branch) -> bool {
@@ -181,7 +181,7 @@ impl Sink for TailSink<'_> {
 /// Estimate of the time at which tracing begins: that of the last packet of time, and two cycles for
 /// each instruction since, as in perf.
 #[derive(Clone, Copy, Debug, Default)]
-struct Estimate {
+struct ClockEstimate {
     /// Time stamp of the last packet.
     stamp: u64,
     /// Instructions since.
@@ -194,7 +194,7 @@ struct Estimate {
     last: u64,
 }
 
-impl Estimate {
+impl ClockEstimate {
     fn pass(&mut self, step: Step, count: u64, times: Times, clock: &Clock) {
         if times.now != self.stamp {
             self.stamp = times.now;
@@ -216,13 +216,13 @@ impl Estimate {
 
 /// Writes the samples of a part.
 pub(super) struct PartSink<'a> {
-    events: &'a Events,
+    events: &'a TraceEvents,
     info: &'a PtInfo,
     samples: &'a mut SampleWriter,
     gaps: &'a mut Gaps,
     owners: OwnerFinder<'a>,
     counter: Option<Counter>,
-    estimate: Estimate,
+    estimate: ClockEstimate,
     pub cpu: Option<u32>,
     /// The last thread, its time stamp, its process and the time.
     last: Option<(u32, u64, Owner, u64)>,
@@ -230,7 +230,7 @@ pub(super) struct PartSink<'a> {
 
 impl<'a> PartSink<'a> {
     pub(super) fn new(
-        events: &'a Events,
+        events: &'a TraceEvents,
         info: &'a PtInfo,
         samples: &'a mut SampleWriter,
         gaps: &'a mut Gaps,
@@ -245,7 +245,7 @@ impl<'a> PartSink<'a> {
             };
             Counter::new(period, since, info.time(now))
         });
-        let estimate = Estimate { stamp: now, ..Estimate::default() };
+        let estimate = ClockEstimate { stamp: now, ..ClockEstimate::default() };
         Self { events, info, samples, gaps, owners, counter, estimate, cpu: None, last: None }
     }
 
