@@ -170,7 +170,7 @@ fn views_and_filters_have_the_samples() {
     assert_eq!(rows.collect::<Vec<_>>(), ["second"]);
     for view in [&["mem"][..], &["c2c"], &["timeline"]] {
         let outcome = run(rep().args(view).arg(&file)).expect(0);
-        assert!(outcome.text().lines().count() > 3, "{view:?}: {}", outcome.text());
+        assert!(outcome.text().lines().count() >= 3, "{view:?}: {}", outcome.text());
     }
 }
 
