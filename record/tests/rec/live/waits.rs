@@ -91,7 +91,8 @@ fn a_parent_is_woken_by_children_that_exit_and_they_by_a_timer() {
     }
     let (_dir, path) = place();
     let naps = "for i in 1 2 3 4 5; do sleep 0.02; done";
-    let output = run(&path, &["--waits", "-e", "cpu-clock", "--", "sh", "-c", naps]);
+    // It says how many wakes it left out, should one be missing.
+    let output = run(&path, &["-v", "--waits", "-e", "cpu-clock", "--", "sh", "-c", naps]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(!has_lost(&output), "{}", said(&output));
     let recording = Recording::read(&path);
@@ -106,7 +107,8 @@ fn a_parent_is_woken_by_children_that_exit_and_they_by_a_timer() {
     for child in &children {
         assert!(
             wakes.iter().any(|wake| wake.target == *child && wake.in_interrupt),
-            "{child} sleeps: {wakes:?}"
+            "{child} sleeps: {wakes:?} {}",
+            said(&output)
         );
         // The shell may be so late that the child has exited before it waits.
         let of_child = wakes.iter().filter(|wake| wake.waker == *child && !wake.in_interrupt);

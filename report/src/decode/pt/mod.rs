@@ -130,7 +130,9 @@ fn unserved(traces: &RecordedTraces<'_>, has_instructions: bool) -> Vec<(Letter,
         Tlb,
     };
     let reason = |letter: Letter| match letter {
-        Branches | Calls | Returns | Errors | Timeless | Log | Quick => None,
+        Branches | Calls | Returns | Errors | Timeless => None,
+        Quick => Some("all of the trace is decoded"),
+        Log => Some("rep dump --packets shows the packets"),
         Instructions if has_instructions => None,
         Instructions => Some("their period must be in instructions, such as i1000i"),
         Callchains | AddedCallchains | LastBranches | AddedLastBranches | Skip => {
