@@ -95,9 +95,7 @@ fn assert_told(answer: &Value) {
         rows.get(&key).unwrap_or_else(|| panic!("{key:?}: {rows:#?}")).clone()
     };
     let woken = |(_, waker): &(u64, Value), kind: &str, site: &str| {
-        // Beside other work the wakes by timers of some recordings are missing.
-        let is_missing = kind == "interrupt" && waker["kind"] == "unknown";
-        assert!(is_missing || waker["kind"] == kind, "{waker}");
+        assert_eq!(waker["kind"], kind, "{waker}");
         assert_eq!(waker["site"].as_str().unwrap_or_default(), site, "{waker}");
     };
     // A mutex that is locked for 60 ms is wanted after 20 ms, or later on a busy machine.
