@@ -1,7 +1,9 @@
-//! Fakes for the tests of `rec`: what stands in for the kernel and for other machines.
+//! Fakes for the tests of `rec`: what stands in for the kernel and for other machines, and for what
+//! goes on there.
 //!
 //! | module | what |
 //! |---|---|
+//! | [`busy_cpus`] | loops on all CPUs |
 //! | [`fake_kernel`] | counters whose rings and AUX areas are memfds, written by threads |
 //! | [`fake_ring`] | a data ring that a test fills record by record |
 //! | [`kernel_side`], [`ring_writer`] | the kernel's side of a ring: layout, and order of writes |
@@ -12,6 +14,7 @@
 #![allow(missing_docs, reason = "comments say what names and types do not")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+pub mod busy_cpus;
 pub mod fake_kernel;
 pub mod fake_ring;
 pub mod kernel_side;

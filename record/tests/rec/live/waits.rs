@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use recrep_format::abi::{Register, RegsAbi, RegsArch, misc};
 use recrep_format::record::{Body, SampleFields};
 
+use crate::busy_cpus::BusyCpus;
 use crate::common::{
     Recording, can_record_system, last_line, nobody_records_user_space, place, rec, run_as_nobody,
     said, skipped, wait_until,
@@ -90,6 +91,7 @@ fn a_parent_is_woken_by_children_that_exit_and_they_by_a_timer() {
         return;
     }
     let (_dir, path) = place();
+    let _busy = BusyCpus::start();
     let naps = "for i in 1 2 3 4 5; do sleep 0.02; done";
     // It says how many wakes it left out, should one be missing.
     let output = run(&path, &["-v", "--waits", "-e", "cpu-clock", "--", "sh", "-c", naps]);

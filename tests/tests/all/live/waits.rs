@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use recrep_tests::needs;
+use recrep_record_testkit::busy_cpus::BusyCpus;
 use recrep_tests::perf::perf;
 use recrep_tests::programs::{rec, rep, workspace};
 use recrep_tests::run::run;
 use recrep_tests::tracing::with_tracefs;
+use recrep_tests::{lock, needs};
 use serde_json::Value;
 
 /// A thread sleeps with a mutex locked; another one waits for the mutex, and the first thread for its
@@ -59,6 +60,7 @@ fn recorded(dir: &Path, flags: &[&str], before: &[&str]) -> Option<PathBuf> {
         return None;
     }
     let (program, file) = (compiled(dir), dir.join("waiting.data"));
+    let (_cpus, _busy) = (lock::cpus(), BusyCpus::start());
     let mut recording = rec();
     recording.args(flags).args(["-g", "-e", "cpu-clock", "-o"]).arg(&file).arg("--");
     recording.arg(program);
