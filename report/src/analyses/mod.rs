@@ -6,6 +6,7 @@ pub mod annotate;
 pub(crate) mod branches;
 pub mod c2c;
 mod callers;
+mod collected;
 pub(crate) mod critical_path;
 mod derived;
 pub(crate) mod diff;

@@ -38,17 +38,6 @@ pub(super) fn describe(
     if let Some(times) = session.off_cpu.as_ref().filter(|_| query.mode != Mode::Latency) {
         profile.warnings.extend(time_warnings(&times.counts));
     }
-    if let Some(waits) = &session.waits {
-        let without_target = [
-            "wake of a thread whose number in the recorder's namespace is not known is left out",
-            "wakes of threads whose numbers in the recorder's namespace are not known are left out",
-        ];
-        profile.warnings.extend(Warning::counted(
-            waits.unknown_targets,
-            "unknown-targets",
-            without_target,
-        ));
-    }
 }
 
 /// Returns how the recorder could unwind callchains; `None` if it did not, or does not say.

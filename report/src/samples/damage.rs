@@ -43,6 +43,12 @@ impl Session<'_> {
             let warning = Warning { offset, ..Warning::about(*count, "bad-record", message) };
             all.push(self.streams.located(warning));
         }
+        let unknown_targets = self.waits.as_ref().map_or(0, |waits| waits.unknown_targets);
+        let without_target = [
+            "wake of a thread whose number in the recorder's namespace is not known is left out",
+            "wakes of threads whose numbers in the recorder's namespace are not known are left out",
+        ];
+        all.extend(Warning::counted(unknown_targets, "unknown-targets", without_target));
         if let Some(reason) = self.input.torn() {
             all.push(Warning::new("truncated", reason));
         }

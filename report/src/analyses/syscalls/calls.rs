@@ -15,6 +15,7 @@ use super::names::{CallNumber, SyscallNames};
 use super::pair::{Call, CallCounter, CallResult, Crossings, Untimed};
 use super::{SplitBy, SyscallsQuery};
 use crate::analyses::callers::Caller;
+use crate::analyses::collected::Findings;
 use crate::callchain::ChainLimit;
 use crate::engine::fetching;
 use crate::query::{ChainOptions, Column, MAX_STACK, Query, Warning};
@@ -117,8 +118,8 @@ pub(super) struct FoundCalls {
     pub(super) has_callers: bool,
 }
 
-impl FoundCalls {
-    pub(super) fn add(&mut self, other: Self) {
+impl Findings for FoundCalls {
+    fn add(&mut self, other: Self) {
         for (key, calls) in other.calls {
             self.calls.entry(key).or_default().add(calls);
         }
@@ -130,6 +131,12 @@ impl FoundCalls {
         self.has_callers |= other.has_callers;
     }
 
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+}
+
+impl FoundCalls {
     /// Finds the calls of an input.
     pub(super) fn of(session: &Session<'_>, asked: &SyscallsQuery, resolver: &Resolver) -> Self {
         let Some(events) = SyscallEvents::of(session.file) else { return Self::default() };

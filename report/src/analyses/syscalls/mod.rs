@@ -26,24 +26,16 @@ use serde::Serialize;
 
 use self::answer::SyscallsAnalysis;
 use self::calls::{FoundCalls, OneSided};
+use crate::analyses::collected::{Collected, CollectedArgs};
 use crate::analyses::derived;
-use crate::cli::{self, SourcesArgs, SymbolArgs, TaskFilterArgs};
-use crate::engine::described::summary;
-use crate::engine::unmatched::{self, RecordedSamples};
 use crate::exports::outputs::Output;
-use crate::input::{Input, Keep, OpenedInput, each, retry_if_changed};
-use crate::profile::InputSummary;
-use crate::query::{FilterValues, Filters, Mode, Query, Warning};
-use crate::samples::Session;
-use crate::symbols::Resolver;
+use crate::query::{Mode, Query, Warning};
 
 /// Show system calls: how many, which errors, how long they took
 #[derive(Debug, Parser)]
 #[command(name = "rep syscalls", version, long_about = None, args_override_self = true)]
 #[command(after_help = "Record them with rec trace -- ./app, or with perf record -e \
                         'raw_syscalls:*'")]
-// What these show is no part of the answer.
-#[command(mut_arg("source_paths", |arg| arg.hide(true)))]
 pub(crate) struct SyscallsArgs {
     /// Show the calls of each of these apart
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT[,WHAT]")]
@@ -57,26 +49,8 @@ pub(crate) struct SyscallsArgs {
     #[arg(short, long, value_enum, value_name = "KEY", default_value = "total")]
     sort: SortBy,
 
-    /// Same as --format json
-    #[arg(long)]
-    json: bool,
-
-    /// Print at most N entries of each table
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-
-    /// Output format
-    #[arg(long, default_value = "text", value_parser = cli::tables_parser())]
-    format: &'static Output,
-
     #[command(flatten)]
-    sources: SourcesArgs,
-
-    #[command(flatten)]
-    filters: TaskFilterArgs,
-
-    #[command(flatten)]
-    symbols: SymbolArgs,
+    collected: CollectedArgs,
 }
 
 /// What calls are told apart by, besides their names.
@@ -118,40 +92,23 @@ pub(crate) struct SyscallsQuery {
 }
 
 pub(crate) fn query(args: SyscallsArgs) -> Result<SyscallsQuery, String> {
-    let output = derived::output(args.json, args.format);
+    let output = args.collected.output();
     let mut by = args.by;
     if args.per_thread {
         by.push(SplitBy::Thread);
     }
-    let filters = Filters { samples: args.filters.filters(), ..Filters::default() };
-    let query = Query {
-        sources: args.sources.sources(),
-        limit: args.limit,
-        filters,
-        symbol_sources: args.symbols.options(true)?,
-        ..Query::default()
-    };
-    Ok(SyscallsQuery { query, by, sort: args.sort, output })
+    Ok(SyscallsQuery { query: args.collected.query()?, by, sort: args.sort, output })
 }
 
 pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let query = &asked.query;
-    let resolver = Resolver::new(query.symbol_sources.clone());
-    let (found, inputs, filters, mut warnings) = retry_if_changed(&query.sources, || {
-        let (mut found, mut inputs, mut filters) = (FoundCalls::default(), Vec::new(), Vec::new());
-        let warnings = each(&query.sources, |source| {
-            let input = Input::recording(source, "single system calls")?;
-            let of_input = input.unless_changed(read(asked, &input, &resolver))?;
-            FilterValues::merge(&mut filters, of_input.filters);
-            found.add(of_input.found);
-            inputs.push(of_input.summary);
-            Ok(of_input.warnings)
-        })?;
-        resolver.check_unchanged()?;
-        Ok((found, inputs, filters, warnings))
-    })?;
-    let samples: u64 = inputs.iter().map(|input| input.samples).sum();
-    if !found.is_recorded && samples > 0 {
+    let mut all = Collected::read(
+        &asked.query,
+        Mode::Samples,
+        "single system calls",
+        |session, resolver| FoundCalls::of(session, asked, resolver),
+    )?;
+    let found = &all.found;
+    if !found.is_recorded && all.samples() > 0 {
         anyhow::bail!(
             "no system calls were recorded: no input has samples of raw_syscalls:* or \
              syscalls:sys_* with their formats; record with rec trace"
@@ -163,41 +120,17 @@ pub(crate) fn run(asked: &SyscallsQuery, out: &mut impl Write) -> anyhow::Result
              leave --by caller out"
         );
     }
-    if found.calls.is_empty() {
-        warnings.push(FilterValues::failure(&filters, samples));
-    } else {
-        warnings.extend(FilterValues::partly(&filters));
-    }
+    all.warn_of_filters();
+    let lost = all.lost();
+    let Collected { found, inputs, mut warnings, .. } = all;
     warnings.extend(found.warnings.iter().cloned());
-    warnings.extend(lost(&inputs, found.one_sided));
+    warnings.extend(missing(lost, found.one_sided));
     let answer = SyscallsAnalysis::of(found, asked);
     derived::print(asked.output, &inputs, &answer, &warnings, out)
 }
 
-/// The calls of one input.
-struct InputCalls {
-    found: FoundCalls,
-    filters: Vec<FilterValues>,
-    summary: InputSummary,
-    warnings: Vec<Warning>,
-}
-
-/// Reads the calls of an input.
-fn read(asked: &SyscallsQuery, input: &Input, resolver: &Resolver) -> anyhow::Result<InputCalls> {
-    let query = &asked.query;
-    let opened = OpenedInput::new(input, Keep::Some)?;
-    let session = &Session::open(&opened, Mode::Samples, Some(resolver));
-    let found = FoundCalls::of(session, asked, resolver);
-    let symbol_sources = &query.symbol_sources;
-    let recorded = RecordedSamples { session, resolver, symbol_sources, mode: query.mode };
-    let filters = unmatched::filter_values(&query.filters, found.calls.is_empty(), recorded)?;
-    let (summary, warnings) = (summary(query, session), session.warnings());
-    Ok(InputCalls { found, filters, summary, warnings })
-}
-
 /// Returns warnings of calls that are missing.
-fn lost(inputs: &[InputSummary], one_sided: OneSided) -> impl Iterator<Item = Warning> {
-    let lost = inputs.iter().map(|input| input.lost_events.max(input.lost_samples)).sum();
+fn missing(lost: u64, one_sided: OneSided) -> impl Iterator<Item = Warning> {
     let of_records = ["record was lost", "records were lost"].map(|lost| {
         format!(
             "{lost}, as rings were full: calls are missing, and those around gaps may have the \

@@ -8,6 +8,7 @@ use super::kinds::WaitKind;
 use super::places::{WaitObject, WaitPlace, WaitPlaces};
 use super::{WaitsBy, WaitsQuery};
 use crate::analyses::callers::Caller;
+use crate::analyses::collected::Findings;
 use crate::callchain::ChainLimit;
 use crate::query::MAX_STACK;
 use crate::samples::{ChainSetup, SampleFilter, Session, TaskFinder};
@@ -90,16 +91,14 @@ pub(super) struct FoundWaits {
     pub(super) without_waker: u64,
     /// Number of waits that lasted until the end of the recording.
     pub(super) unfinished: u64,
-    /// Number of wakes whose targets are unknown.
-    pub(super) unknown_targets: u64,
     /// `true` if switches were recorded.
     pub(super) is_recorded: bool,
     /// `true` if wakes were recorded.
     pub(super) has_wakes: bool,
 }
 
-impl FoundWaits {
-    pub(super) fn add(&mut self, other: Self) {
+impl Findings for FoundWaits {
+    fn add(&mut self, other: Self) {
         for (key, found) in other.waits {
             let own = self.waits.entry(key).or_default();
             own.waited.extend(found.waited);
@@ -113,11 +112,16 @@ impl FoundWaits {
         self.threads += other.threads;
         self.without_waker += other.without_waker;
         self.unfinished += other.unfinished;
-        self.unknown_targets += other.unknown_targets;
         self.is_recorded |= other.is_recorded;
         self.has_wakes |= other.has_wakes;
     }
 
+    fn is_empty(&self) -> bool {
+        self.waits.is_empty()
+    }
+}
+
+impl FoundWaits {
     /// Finds the waits of an input.
     pub(super) fn of(session: &Session<'_>, asked: &WaitsQuery, resolver: &Resolver) -> Self {
         let Some(waits) = &session.waits else { return Self::default() };
@@ -150,7 +154,6 @@ impl FoundWaits {
             found: Self {
                 is_recorded: waits.threads.iter().any(|thread| !thread.stretches.is_empty()),
                 has_wakes: waits.has_wakes,
-                unknown_targets: waits.unknown_targets,
                 ..Self::default()
             },
         };
