@@ -3,12 +3,11 @@
 //! (`MmapIdentity` in recrep-format), which aborts perf 6.1.
 
 use std::cell::RefCell;
+use std::env;
 use std::fs::File;
 use std::rc::{Rc, Weak};
 
 use rustix::fs::{FlockOperation, flock};
-
-use crate::programs::programs;
 
 /// The lock of the CPUs, held by one thread of one process at a time, until the last of what this
 /// gave it is dropped.
@@ -22,8 +21,10 @@ pub fn cpus() -> Rc<Cpus> {
     }
     HELD.with_borrow_mut(|held| {
         held.upgrade().unwrap_or_else(|| {
-            let path = programs().dir.join("recrep-tests.lock");
-            let file = File::create(&path)
+            // The CPUs are the same for all checkouts and users.
+            let path = env::temp_dir().join("recrep-tests.lock");
+            let file = File::open(&path)
+                .or_else(|_| File::create(&path))
                 .unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
             flock(&file, FlockOperation::LockExclusive)
                 .unwrap_or_else(|error| panic!("cannot lock {}: {error}", path.display()));
