@@ -1,7 +1,7 @@
 // Packets of traces of any bytes.
 
 use recrep_trace::bts::{self, Branch};
-use recrep_trace::pt::{self, Code, Flow, Gap, Graph, Packets, Sink, Step, Task, Times, World};
+use recrep_trace::pt::{self, Code, Flow, Gap, Packets, Sink, TakenStep, Task, World};
 use recrep_trace::spe::{Packet, PacketError, PacketKind, RecordReader};
 
 /// A byte of choice, then packets of Arm SPE. Each that is read comes back from its bytes, and no
@@ -74,16 +74,8 @@ impl World for FuzzedCode<'_> {
 struct Branches(u64);
 
 impl Sink for Branches {
-    fn step(
-        &mut self,
-        graph: &Graph,
-        code: &dyn Code,
-        step: Step,
-        _: Task,
-        _: Times,
-        _: &pt::Clock,
-    ) {
-        graph.branches(step, code, |_, _| self.0 += 1);
+    fn step(&mut self, step: &TakenStep<'_>) {
+        step.branches(|_, _| self.0 += 1);
     }
 
     fn gap(&mut self, _: Gap, _: Task, _: u64) {}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use recrep_fixtures::trace::{Clocks, Image, Logged, Settings, Timing, Walk};
-use recrep_trace::pt::{Branch, Clock, Code, Flow, Gap, Graph, Sink, Step, Task, Times, World};
+use recrep_trace::pt::{Branch, Clock, Code, Flow, Gap, Sink, TakenStep, Task, World};
 
 const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
 const ADDRESS: u64 = 0x7f12_3456_7000;
@@ -37,18 +37,10 @@ struct List {
 }
 
 impl Sink for List {
-    fn step(
-        &mut self,
-        graph: &Graph,
-        code: &dyn Code,
-        step: Step,
-        _: Task,
-        times: Times,
-        _: &Clock,
-    ) {
-        self.instructions += u64::from(graph.instruction_count(step, code));
-        graph.branches(step, code, |branch, is_last| {
-            let time = if is_last { times.now } else { times.before };
+    fn step(&mut self, step: &TakenStep<'_>) {
+        self.instructions += u64::from(step.instruction_count());
+        step.branches(|branch, is_last| {
+            let time = if is_last { step.times.now } else { step.times.before };
             self.branches.push((branch.from, branch.to, time));
         });
     }

@@ -7,7 +7,7 @@ use super::ip::Ip;
 use super::packet::{Damage, Outcomes, Packet};
 use super::read::Packets;
 use super::state::{Flow, Fup, Header, Place, SpaceCode};
-use super::step::{Branch, Gap, Sink, Step, Times, World};
+use super::step::{Branch, Gap, Sink, Step, TakenStep, Times, World};
 
 /// Most blocks one behind the other that need no packet: what takes more is an endless loop.
 const ENDLESS: u32 = 64;
@@ -191,15 +191,20 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             Some(count) => *count += 1,
             None => first(&mut flow.count.edges, edge, flow.graph.edge_count()),
         }
-        let code = SpaceCode(&*self.world, flow.task.space);
-        self.sink.step(&flow.graph, &code, Step::Edge(edge), flow.task, times, &flow.clock);
+        self.report(Step::Edge(edge), times);
     }
 
     fn branch(&mut self, branch: Branch, times: Times) {
-        let flow = &mut *self.flow;
-        *flow.count.branches.entry(branch).or_default() += 1;
-        let code = SpaceCode(&*self.world, flow.task.space);
-        self.sink.step(&flow.graph, &code, Step::Branch(branch), flow.task, times, &flow.clock);
+        *self.flow.count.branches.entry(branch).or_default() += 1;
+        self.report(Step::Branch(branch), times);
+    }
+
+    #[inline]
+    fn report(&mut self, step: Step, times: Times) {
+        let Flow { graph, task, clock, .. } = &*self.flow;
+        let code = SpaceCode(&*self.world, task.space);
+        let step = TakenStep { graph, code: &code, step, task: *task, times, clock };
+        self.sink.step(&step);
     }
 
     /// Passes blocks that need no packet; returns the one that does.
@@ -466,8 +471,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
                 flow.stack.push(address);
             }
             *flow.count.pieces.entry((start, end)).or_default() += 1;
-            let step = Step::Piece { start, end };
-            self.sink.step(&flow.graph, &code, step, flow.task, times, &flow.clock);
+            self.report(Step::Piece { start, end }, times);
         }
         is_met
     }

@@ -45,7 +45,7 @@ pub use packet::{Context, Damage, Outcomes, Packet, Width};
 pub use read::{Located, Packets, find_psb};
 pub use size::CodeSize;
 pub use state::Flow;
-pub use step::{Branch, Gap, Sink, Step, Task, Times, World};
+pub use step::{Branch, Gap, Sink, Step, TakenStep, Task, Times, World};
 pub use totals::{TaskTotals, Totals};
 
 #[cfg(test)]

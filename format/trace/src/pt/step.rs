@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::graph::{Code, EdgeId, Graph};
-use super::instruction::BranchKind;
+use super::instruction::{BranchKind, Instruction};
 
 /// Who runs: an address space, and a thread in it. The numbers are the caller's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,18 +75,45 @@ pub enum Step {
     Branch(Branch),
 }
 
+/// A step of a task, with the code that it is of.
+#[derive(Clone, Copy)]
+pub struct TakenStep<'a> {
+    /// The blocks of the code.
+    pub graph: &'a Graph,
+    /// The code.
+    pub code: &'a dyn Code,
+    /// What was executed.
+    pub step: Step,
+    /// Who executed it.
+    pub task: Task,
+    /// When that was.
+    pub times: Times,
+    /// The clock of the packets so far.
+    pub clock: &'a Clock,
+}
+
+impl TakenStep<'_> {
+    /// Visits the branches, in order, each with whether it is the last branch of the step, which
+    /// has the later of its times.
+    pub fn branches(&self, visit: impl FnMut(Branch, bool)) {
+        self.graph.branches(self.step, self.code, visit);
+    }
+
+    /// Visits the instructions, in order.
+    pub fn instructions(&self, visit: impl FnMut(&Instruction)) {
+        self.graph.instructions(self.step, self.code, visit);
+    }
+
+    /// Returns the number of instructions.
+    pub fn instruction_count(&self) -> u32 {
+        self.graph.instruction_count(self.step, self.code)
+    }
+}
+
 /// Takes the steps of the flow, in order.
 pub trait Sink {
-    /// Takes a step of a task; `clock` is that of the packets so far.
-    fn step(
-        &mut self,
-        graph: &Graph,
-        code: &dyn Code,
-        step: Step,
-        task: Task,
-        times: Times,
-        clock: &Clock,
-    );
+    /// Takes a step.
+    fn step(&mut self, step: &TakenStep<'_>);
 
     /// Takes a gap.
     fn gap(&mut self, gap: Gap, task: Task, time: u64);

@@ -1,6 +1,6 @@
 //! Samples of the steps of a trace.
 
-use recrep_trace::pt::{Branch, BranchKind, Clock, Code, Gap, Graph, Sink, Step, Task, Times};
+use recrep_trace::pt::{Branch, BranchKind, Gap, Sink, Step, TakenStep, Task};
 
 use super::info::PtInfo;
 use crate::decode::gaps::{GapReason, Gaps};
@@ -90,16 +90,15 @@ impl Counter {
 
     /// Counts the instructions of a step; `sample` is called with the address of each that is a
     /// sample, and the number of instructions that it stands for.
-    fn count(&mut self, step: &PtStep<'_>, time: u64, mut sample: impl FnMut(u64, u64)) {
-        let PtStep { graph, code, step } = *step;
-        let count = u64::from(graph.instruction_count(step, code));
+    fn count(&mut self, step: &TakenStep<'_>, time: u64, mut sample: impl FnMut(u64, u64)) {
+        let count = u64::from(step.instruction_count());
         if count == 0 {
             return;
         }
         match self.period {
             InstructionPeriod::Instructions(period) if self.since + count >= period => {
                 let mut since = self.since;
-                graph.instructions(step, code, |instruction| {
+                step.instructions(|instruction| {
                     since += 1;
                     if since >= period {
                         since = 0;
@@ -111,21 +110,13 @@ impl Counter {
             InstructionPeriod::Nanoseconds(_) if self.slot != Self::slot(self.period, time) => {
                 self.slot = Self::slot(self.period, time);
                 let mut last = 0;
-                graph.instructions(step, code, |instruction| last = instruction.address);
+                step.instructions(|instruction| last = instruction.address);
                 sample(last, self.since + count);
                 self.since = 0;
             }
             _ => self.since += count,
         }
     }
-}
-
-/// A step with its code.
-#[derive(Clone, Copy)]
-struct PtStep<'a> {
-    graph: &'a Graph,
-    code: &'a dyn Code,
-    step: Step,
 }
 
 /// Counts the instructions behind the last sample of a part.
@@ -158,21 +149,13 @@ impl<'a> TailSink<'a> {
 }
 
 impl Sink for TailSink<'_> {
-    fn step(
-        &mut self,
-        graph: &Graph,
-        code: &dyn Code,
-        step: Step,
-        _: Task,
-        times: Times,
-        _: &Clock,
-    ) {
+    fn step(&mut self, step: &TakenStep<'_>) {
         if matches!(self.counter.period, InstructionPeriod::Instructions(_)) {
-            self.instructions += u64::from(graph.instruction_count(step, code));
+            self.instructions += u64::from(step.instruction_count());
             return;
         }
-        let (time, has_sample) = (self.info.time(times.now), &mut self.has_sample);
-        self.counter.count(&PtStep { graph, code, step }, time, |_, _| *has_sample = true);
+        let (time, has_sample) = (self.info.time(step.times.now), &mut self.has_sample);
+        self.counter.count(step, time, |_, _| *has_sample = true);
     }
 
     fn gap(&mut self, _: Gap, _: Task, _: u64) {}
@@ -195,7 +178,9 @@ struct ClockEstimate {
 }
 
 impl ClockEstimate {
-    fn pass(&mut self, step: Step, count: u64, times: Times, clock: &Clock) {
+    fn pass(&mut self, taken: &TakenStep<'_>) {
+        let TakenStep { step, times, clock, .. } = *taken;
+        let count = u64::from(taken.instruction_count());
         if times.now != self.stamp {
             self.stamp = times.now;
             self.instructions = self.pieces;
@@ -267,21 +252,13 @@ impl<'a> PartSink<'a> {
 }
 
 impl Sink for PartSink<'_> {
-    fn step(
-        &mut self,
-        graph: &Graph,
-        code: &dyn Code,
-        step: Step,
-        task: Task,
-        times: Times,
-        clock: &Clock,
-    ) {
+    fn step(&mut self, step: &TakenStep<'_>) {
+        let TakenStep { task, times, .. } = *step;
         if let (Some(mut counter), Some(Instructions { event, .. })) =
             (self.counter, self.events.instructions)
         {
             let sample = self.sample(task, times.now);
-            let step = PtStep { graph, code, step };
-            counter.count(&step, sample.time, |ip, period| {
+            counter.count(step, sample.time, |ip, period| {
                 let is_kernel = ip >> 63 != 0;
                 self.samples.put(event, &DecodedSample { ip, period, is_kernel, ..sample });
             });
@@ -289,10 +266,9 @@ impl Sink for PartSink<'_> {
         }
         let Some(event) = self.events.branches else { return };
         if self.info.has_times {
-            let count = graph.instruction_count(step, code).into();
-            self.estimate.pass(step, count, times, clock);
+            self.estimate.pass(step);
         }
-        graph.branches(step, code, |branch, is_last| {
+        step.branches(|branch, is_last| {
             let tsc = self.estimate.time(if is_last { times.now } else { times.before }, &branch);
             if self.events.has(&branch) {
                 let sample = self.sample(task, tsc);
