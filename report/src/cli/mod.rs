@@ -24,7 +24,7 @@ use recrep_console::usage;
 pub(crate) use filter_args::{FilterArgs, SampleFilterArgs, TaskFilterArgs};
 pub(crate) use gate_args::{GateArgs, Gates};
 pub(crate) use line::{CommandEntry, HelpPlace, Line, named};
-pub(crate) use mode_args::ModeArgs;
+pub(crate) use mode_args::{ModeArgs, TimesArgs};
 pub(crate) use output_args::{output_parser, tables_parser};
 pub(crate) use refusal::Refusal;
 pub(crate) use style_args::HeaderArgs;

@@ -9,9 +9,10 @@ use recrep_console::units;
 
 use super::picture::{OutputFile, PictureArgs, PictureQuery, PictureSide, write_file};
 use super::title;
+use crate::cli::TimesArgs;
 use crate::picture::PictureBuilder;
 use crate::picture::svg::FlameGraph;
-use crate::query::{Mode, Warning};
+use crate::query::Warning;
 use crate::terminal::when::date;
 
 /// Write a flame graph as SVG: for READMEs, tickets, papers
@@ -34,21 +35,8 @@ pub(crate) struct FlameArgs {
     #[arg(long, value_name = "PIXELS", default_value_t = 0.5, value_parser = min_width)]
     min_width: f64,
 
-    /// Show times in which threads were off their CPUs (rec --off-cpu) in place of samples
-    #[arg(long, conflicts_with = "wall")]
-    off_cpu: bool,
-
-    /// Show times off and on CPUs together
-    #[arg(long)]
-    wall: bool,
-
-    /// Show the critical path (rec --waits): the code that the run waited for
-    #[arg(long, conflicts_with_all = ["off_cpu", "wall"])]
-    critical_path: bool,
-
-    /// Show the time in which any thread ran, shared by those that ran (rec --latency)
-    #[arg(long, conflicts_with_all = ["off_cpu", "wall", "critical_path"])]
-    latency: bool,
+    #[command(flatten)]
+    times: TimesArgs,
 
     #[command(flatten)]
     picture: PictureArgs,
@@ -73,16 +61,10 @@ pub(crate) struct FlameQuery {
 
 pub(crate) fn query(args: FlameArgs) -> Result<FlameQuery, String> {
     let FlameArgs { inverted, interactive, width, min_width, .. } = args;
-    let FlameArgs { off_cpu, wall, critical_path, latency, picture, .. } = args;
+    let FlameArgs { times, picture, .. } = args;
     let (output, title) = (picture.output("svg")?, picture.title.clone());
     let mut picture = picture.query(false)?;
-    picture.query.mode = match () {
-        () if off_cpu => Mode::OffCpu,
-        () if wall => Mode::Wall,
-        () if critical_path => Mode::CriticalPath,
-        () if latency => Mode::Latency,
-        () => Mode::Samples,
-    };
+    picture.query.mode = times.mode();
     Ok(FlameQuery { picture, output, title, inverted, interactive, width, min_width })
 }
 
