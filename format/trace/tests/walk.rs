@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use recrep_fixtures::trace::{Clocks, Image, Logged, Settings, Timing, Walk};
-use recrep_trace::pt::{Branch, Clock, Code, Flow, Gap, Sink, TakenStep, Task, World};
+use recrep_trace::pt::{Branch, Clock, Code, Executed, Flow, Gap, Sink, TakenStep, Task, World};
 
 const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
 const ADDRESS: u64 = 0x7f12_3456_7000;
@@ -39,6 +39,15 @@ struct List {
 impl Sink for List {
     fn step(&mut self, step: &TakenStep<'_>) {
         self.instructions += u64::from(step.instruction_count());
+        let (mut executed, mut branches) = (0, Vec::new());
+        step.executed(|part| match part {
+            Executed::Instruction(_) => executed += 1,
+            Executed::Branch(branch, is_last) => branches.push((branch, is_last)),
+        });
+        assert_eq!(executed, step.instruction_count());
+        let mut branches = branches.into_iter();
+        step.branches(|branch, is_last| assert_eq!(branches.next(), Some((branch, is_last))));
+        assert_eq!(branches.next(), None);
         step.branches(|branch, is_last| {
             let time = if is_last { step.times.now } else { step.times.before };
             self.branches.push((branch.from, branch.to, time));

@@ -201,9 +201,10 @@ impl<W: World, S: Sink> Run<'_, W, S> {
 
     #[inline]
     fn report(&mut self, step: Step, times: Times) {
-        let Flow { graph, task, clock, .. } = &*self.flow;
+        let Flow { graph, task, clock, is_ending, .. } = &*self.flow;
+        let is_end = *is_ending;
         let code = SpaceCode(&*self.world, task.space);
-        let step = TakenStep { graph, code: &code, step, task: *task, times, clock };
+        let step = TakenStep { graph, code: &code, step, task: *task, times, clock, is_end };
         self.sink.step(&step);
     }
 
@@ -318,7 +319,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         let target = self.flow.last_ip.update(ip);
         if let Some(from) = self.flow.event.take() {
             let times = self.times();
-            let branch = Branch { from, to: target.unwrap_or(0), kind: BranchKind::Asynchronous };
+            let branch = Branch::event_at(from, target);
             self.branch(branch, times);
         } else {
             match self.flow.place {
@@ -367,15 +368,16 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         let size = self.flow.next_size.take().unwrap_or(self.flow.size);
         self.flow.switch(task, size);
         let times = self.times();
-        self.branch(Branch { from: 0, to, kind: BranchKind::Begin }, times);
+        self.branch(Branch::begin_at(to), times);
         self.go(to);
     }
 
     fn end(&mut self, ip: Ip) {
         let target = self.flow.last_ip.update(ip);
+        self.flow.is_ending = true;
         if let Some(from) = self.flow.event.take() {
             let times = self.times();
-            let branch = Branch { from, to: target.unwrap_or(0), kind: BranchKind::Asynchronous };
+            let branch = Branch::event_at(from, target);
             self.branch(branch, times);
         } else if let Place::At(block) = self.flow.place {
             match self.leave(block, target) {
@@ -384,6 +386,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
                 Ok(_) => {}
             }
         }
+        self.flow.is_ending = false;
         self.flow.place = Place::Off;
     }
 
@@ -401,9 +404,9 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             }
         }
         let direct = self.flow.graph.directs(&block).iter().find(|direct| direct.to == to);
-        let Some(&Direct { from, to, kind }) = direct else { return false };
+        let Some(&Direct { from, to, kind, len }) = direct else { return false };
         self.walked(block.start, from, times);
-        self.branch(Branch { from, to, kind }, times);
+        self.branch(Branch { from, to, kind, len }, times);
         true
     }
 
@@ -413,8 +416,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         match (kind, self.flow.place) {
             (Fup::Overflow, _) => {
                 let times = self.times();
-                let branch = Branch { from: 0, to: address, kind: BranchKind::Begin };
-                self.branch(branch, times);
+                self.branch(Branch::begin_at(address), times);
             }
             (_, Place::At(block)) => {
                 if !self.walk_to(block, address) {

@@ -31,6 +31,8 @@ pub struct Direct {
     pub to: u64,
     /// A jump or a call.
     pub kind: BranchKind,
+    /// Length of the instruction.
+    pub len: u8,
 }
 
 /// How a block ends.
@@ -50,6 +52,8 @@ pub(super) struct Block {
     pub(super) start: u64,
     /// Address of the last instruction.
     pub(super) last: u64,
+    /// Length of the last instruction.
+    pub(super) last_len: u8,
     /// Number of instructions.
     pub(super) instructions: u32,
     pub(super) exit: Exit,
@@ -193,9 +197,9 @@ impl Graph {
 
     fn build(&mut self, start: u64, id: BlockId, code: &dyn Code) -> Block {
         let (directs, pushes) = (index(self.directs.len()), index(self.pushes.len()));
-        let mut walk = Walk { graph: self, last: start, instructions: 0, next: start };
+        let mut walk = Walk { graph: self, last: start, last_len: 0, instructions: 0, next: start };
         let exit = walk.run_to_exit(code);
-        let Walk { last, instructions, next, .. } = walk;
+        let Walk { last, last_len, instructions, next, .. } = walk;
         let edge = index(self.edges.len());
         let mut add = |to: u64| self.edges.push(Edge { block: id, link: NONE, to });
         let (exit, edge) = match exit {
@@ -219,7 +223,7 @@ impl Graph {
         };
         let directs = (directs, index(self.directs.len()));
         let pushes = (pushes, index(self.pushes.len()));
-        Block { start, last, instructions, exit, edge, directs, pushes }
+        Block { start, last, last_len, instructions, exit, edge, directs, pushes }
     }
 
     /// Visits the instructions from `start` on, up to `end`, or to the exit of the block; direct branches
@@ -270,6 +274,7 @@ fn index(length: usize) -> u32 {
 struct Walk<'a> {
     graph: &'a mut Graph,
     last: u64,
+    last_len: u8,
     instructions: u32,
     next: u64,
 }
@@ -306,6 +311,7 @@ impl Walk<'_> {
             }
             self.instructions += 1;
             self.last = instruction.address;
+            self.last_len = instruction.length();
             self.next = instruction.end;
             match instruction.next {
                 Next::Following => {}
@@ -314,7 +320,8 @@ impl Walk<'_> {
                     if kind == BranchKind::Call && to != instruction.end {
                         self.graph.pushes.push(instruction.end);
                     }
-                    self.graph.directs.push(Direct { from: instruction.address, to, kind });
+                    let (from, len) = (instruction.address, instruction.length());
+                    self.graph.directs.push(Direct { from, to, kind, len });
                     self.next = to;
                     return None;
                 }

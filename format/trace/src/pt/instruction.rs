@@ -57,6 +57,14 @@ pub struct Instruction {
     pub next: Next,
 }
 
+impl Instruction {
+    /// Returns the length in bytes.
+    #[inline]
+    pub fn length(&self) -> u8 {
+        u8::try_from(self.end.wrapping_sub(self.address)).unwrap_or(0)
+    }
+}
+
 /// Instructions one behind the other.
 pub struct Instructions<'a>(Decoder<'a>);
 

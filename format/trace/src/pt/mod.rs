@@ -1,6 +1,7 @@
 //! Intel Processor Trace (Intel SDM, volume 3, chapter "Intel Processor Trace").
 //!
 //! ```text
+//!  calls         calls that have not returned, of parts that are joined
 //!  totals        counts of edges ─► counts of branches and instructions
 //!  flow          packets + code ─► steps from block to block, gaps     (World: who runs, which code)
 //!  state         where the flow is, and what is known of the code
@@ -22,6 +23,7 @@
 //! A trace may be cut at PSBs, where all that the flow needs is stated anew: parts are decoded in any order, with the same
 //! result.
 
+mod calls;
 mod clock;
 mod flow;
 mod graph;
@@ -37,6 +39,7 @@ mod step;
 mod text;
 mod totals;
 
+pub use calls::{CallBase, CallBases, CallChange, CallJoiner, Closing, OpenCall, OpenCalls};
 pub use clock::{Clock, ClockRates};
 pub use graph::{Code, Direct, Graph};
 pub use instruction::{BranchKind, Instruction, Instructions, Next};
@@ -45,7 +48,7 @@ pub use packet::{Context, Damage, Outcomes, Packet, Width};
 pub use read::{Located, Packets, find_psb};
 pub use size::CodeSize;
 pub use state::Flow;
-pub use step::{Branch, Gap, Sink, Step, TakenStep, Task, Times, World};
+pub use step::{Branch, Executed, Gap, Sink, Step, TakenStep, Task, Times, World};
 pub use totals::{TaskTotals, Totals};
 
 #[cfg(test)]

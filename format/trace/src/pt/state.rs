@@ -70,6 +70,8 @@ pub struct Flow {
     pub(super) fup: Fup,
     /// Address of an asynchronous event whose TIP is awaited.
     pub(super) event: Option<u64>,
+    /// The packet that is taken ends tracing.
+    pub(super) is_ending: bool,
     pub(super) header: Option<Header>,
 }
 
@@ -106,6 +108,7 @@ impl Flow {
             time: 0,
             fup: Fup::Event,
             event: None,
+            is_ending: false,
             header: None,
         }
     }

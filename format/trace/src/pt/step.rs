@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::graph::{Code, EdgeId, Graph};
-use super::instruction::{BranchKind, Instruction};
+use super::instruction::{BranchKind, Instruction, Next};
 
 /// Who runs: an address space, and a thread in it. The numbers are the caller's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +57,20 @@ pub struct Branch {
     pub to: u64,
     /// What it is.
     pub kind: BranchKind,
+    /// Length of the instruction; 0 if it did not branch itself.
+    pub len: u8,
+}
+
+impl Branch {
+    /// Returns where tracing begins.
+    pub(super) fn begin_at(to: u64) -> Self {
+        Self { from: 0, to, kind: BranchKind::Begin, len: 0 }
+    }
+
+    /// Returns the way from an event to its handler.
+    pub(super) fn event_at(from: u64, to: Option<u64>) -> Self {
+        Self { from, to: to.unwrap_or(0), kind: BranchKind::Asynchronous, len: 0 }
+    }
 }
 
 /// A step of the flow.
@@ -90,6 +104,17 @@ pub struct TakenStep<'a> {
     pub times: Times,
     /// The clock of the packets so far.
     pub clock: &'a Clock,
+    /// Tracing ended with the last branch.
+    pub is_end: bool,
+}
+
+/// A part of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executed {
+    /// An instruction at this address.
+    Instruction(u64),
+    /// A branch, and whether it is the last of the step, which has the later of its times.
+    Branch(Branch, bool),
 }
 
 impl TakenStep<'_> {
@@ -102,6 +127,21 @@ impl TakenStep<'_> {
     /// Visits the instructions, in order.
     pub fn instructions(&self, visit: impl FnMut(&Instruction)) {
         self.graph.instructions(self.step, self.code, visit);
+    }
+
+    /// Visits the instructions and the branches, in order: a branch after its instruction.
+    pub fn executed(&self, mut visit: impl FnMut(Executed)) {
+        self.graph.instructions(self.step, self.code, |instruction| {
+            let Instruction { address, next, .. } = *instruction;
+            visit(Executed::Instruction(address));
+            if let Next::Direct(kind, to) = next {
+                let branch = Branch { from: address, to, kind, len: instruction.length() };
+                visit(Executed::Branch(branch, false));
+            }
+        });
+        if let Some(last) = self.graph.last_branch(self.step) {
+            visit(Executed::Branch(last, true));
+        }
     }
 
     /// Returns the number of instructions.

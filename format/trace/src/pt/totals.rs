@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{Code, Exit, Graph};
+use super::graph::{Code, Direct, Exit, Graph};
 use super::instruction::{BranchKind, Instruction, Next};
 use super::size::CodeSize;
 use super::state::{Counts, Flow, GraphKey};
@@ -87,30 +87,45 @@ impl Graph {
     /// step, which has the later of its times.
     pub fn branches(&self, step: Step, code: &dyn Code, mut visit: impl FnMut(Branch, bool)) {
         match step {
-            Step::Branch(branch) => visit(branch, true),
+            Step::Branch(_) => {}
             Step::Piece { start, end } => {
                 self.visit(start, Some(end), code, |instruction| {
-                    if let Next::Direct(kind, to) = instruction.next
-                        && instruction.address != end
-                    {
-                        visit(Branch { from: instruction.address, to, kind }, false);
+                    if let Next::Direct(kind, to) = instruction.next {
+                        let (from, len) = (instruction.address, instruction.length());
+                        visit(Branch { from, to, kind, len }, false);
                     }
                 });
             }
             Step::Edge(id) => {
-                let Some(edge) = self.edge(id) else { return };
-                let Some(block) = self.block(edge.block) else { return };
-                for direct in self.directs(block) {
-                    visit(Branch { from: direct.from, to: direct.to, kind: direct.kind }, false);
+                let block = self.edge(id).and_then(|edge| self.block(edge.block));
+                for &Direct { from, to, kind, len } in
+                    block.map(|block| self.directs(block)).unwrap_or_default()
+                {
+                    visit(Branch { from, to, kind, len }, false);
                 }
+            }
+        }
+        if let Some(last) = self.last_branch(step) {
+            visit(last, true);
+        }
+    }
+
+    /// Returns the branch with which a step ends.
+    pub(super) fn last_branch(&self, step: Step) -> Option<Branch> {
+        match step {
+            Step::Branch(branch) => Some(branch),
+            Step::Piece { .. } => None,
+            Step::Edge(id) => {
+                let edge = self.edge(id)?;
+                let block = self.block(edge.block)?;
                 let kind = match block.exit {
                     Exit::Conditional if id == Self::outcome(block, true) => {
                         BranchKind::Conditional
                     }
                     Exit::Indirect(kind) => kind,
-                    _ => return,
+                    _ => return None,
                 };
-                visit(Branch { from: block.last, to: edge.to, kind }, true);
+                Some(Branch { from: block.last, to: edge.to, kind, len: block.last_len })
             }
         }
     }
