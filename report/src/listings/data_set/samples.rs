@@ -117,7 +117,7 @@ pub(super) struct ReadPieces {
 }
 
 /// Number of chains of addresses at which a worker forgets them: most are in the samples of a moment.
-const MOST_CHAINS: usize = 1 << 19;
+const MOST_CHAINS: usize = 1 << 17;
 
 /// Makes row groups of samples.
 pub(super) struct SampleWorker<'s> {
