@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use clap::Args;
 
-use super::mode_args::TIMES;
 use crate::query::lists::{Names, cpus, functions, names, numbers, ranges};
 use crate::query::{Filters, Itrace, SampleFilters, Times};
 
@@ -99,10 +98,7 @@ pub(crate) struct FilterArgs {
     samples: SampleFilterArgs,
 
     /// Only samples of these events
-    #[arg(
-        long = "event", value_name = "EVENT[,EVENT…]", value_parser = names::<Names>,
-        conflicts_with_all = TIMES
-    )]
+    #[arg(long = "event", value_name = "EVENT[,EVENT…]", value_parser = names::<Names>)]
     events: Option<Names>,
 
     /// Only functions with these names

@@ -1,20 +1,21 @@
 //! Arguments that say what is counted.
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use crate::query::{Mode, WhatIf};
 
 /// Options of what is counted in place of samples.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "What is counted")]
+#[command(mut_args(without_events))]
 pub(crate) struct ModeArgs {
     /// Count every entry of the samples' branch stacks, each with period 1
-    #[arg(short, long, conflicts_with = "mem_mode", conflicts_with_all = TIMES)]
+    #[arg(short, long, conflicts_with = "mem_mode")]
     branch_stack: bool,
 
     /// Report memory accesses; the period is the sample's weight, which for loads is usually the
     /// latency
-    #[arg(long, conflicts_with_all = TIMES)]
+    #[arg(long)]
     mem_mode: bool,
 
     #[command(flatten)]
@@ -65,8 +66,15 @@ pub(crate) struct TimesArgs {
     latency: bool,
 }
 
-/// Names of the options of times of threads.
-pub(super) const TIMES: [&str; 4] = ["off_cpu", "wall", "critical_path", "latency"];
+/// Refuses what concerns the file's own events beside times of threads.
+fn without_events(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "off_cpu" | "wall" | "critical_path" | "latency" => {
+            arg.conflicts_with_all(["branch_stack", "mem_mode", "events"])
+        }
+        _ => arg,
+    }
+}
 
 impl ModeArgs {
     /// Returns the changes whose effect is asked for.
