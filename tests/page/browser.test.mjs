@@ -35,6 +35,7 @@ before(async () => {
   };
   writeFileSync(path("diff"), pageOfModel({ ...two, verdicts: [verdict] }));
   writeFileSync(path("waits"), pageOfModel(waits(7).made));
+  writeFileSync(path("named"), pageOfModel({ ...waits(7).made, waits: waits(7).named }));
   writeFileSync(path("path"), pageOfModel({ ...waits(7).made, path: PATH }));
   writeFileSync(path("hostile"), pageOfModel(hostile()));
   writeFileSync(path("deep"), pageOfModel(deep(100_000)));
@@ -416,6 +417,30 @@ paged("a click into a lane shows what the thread did then, with its stack", "wai
   await page.click("#panel >> [aria-label=Close]");
   await settle(page);
   assert.match(await text(page, "#panel h2"), /^Hottest functions/);
+});
+
+paged("a clicked wait says what it is for and who ended it, and lanes say it, too", "named", { hash: "lanes=thread" }, async (page) => {
+  const box = await page.locator("#lane-canvas").boundingBox();
+  assert.ok(box);
+  const labels = await page.locator(".lane .lane-name").allInnerTexts();
+  const { named } = waits(7);
+  const longest = named.filter((one) => one.thread === 0).reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
+  const lane = labels.indexOf("app 1");
+  await page.mouse.click(box.x + (box.width * (longest.from + longest.to)) / 2 / (256 * 256), box.y + lane * 19 + 8);
+  await settle(page);
+  assert.equal(await text(page, "#panel h2"), "app 1: waiting, futex (lock0)");
+  assert.match(await text(page, "#panel"), /Woken by\s*9:app unlock, after [\d.]+ [mµ]s, and ran [\d.]+ [mµ]s later/);
+  await page.click("text=Only this time");
+  await settle(page);
+  await page.click("#chips >> text=Zoom");
+  await settle(page);
+  // The text is in the lane, as there is room for it: letters have more shades than layers.
+  const shades = await page.evaluate((top) => {
+    const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("lane-canvas"));
+    const { data } = canvas.getContext("2d")?.getImageData(0, top + 4, canvas.width, 10) ?? { data: new Uint8ClampedArray() };
+    return new Set(new Uint32Array(data.buffer)).size;
+  }, lane * 19);
+  assert.ok(shades > 12, `${shades} shades`);
 });
 
 paged("the critical path is a bright line through the lanes", "path", { hash: "lanes=thread" }, async (page) => {

@@ -8,6 +8,7 @@ import { boxesOf, staysOf } from "../../report/src/picture/page/web/moments.js";
 import { Recording } from "../../report/src/picture/page/web/model.js";
 import { State } from "../../report/src/picture/page/web/state.js";
 import { activitySeries, Columns, Lanes } from "../../report/src/picture/page/web/series.js";
+import { waitAt } from "../../report/src/picture/page/web/waits.js";
 import { columnsOf } from "./made.mjs";
 import { waits } from "./models.mjs";
 
@@ -99,6 +100,27 @@ test("samples of a clock are as long as what they stand for, of other events up 
   };
   assert.deepEqual(await staysAt("ns", [9, 13, 50]), [[6, 10], [10, 14], [47, 51]]);
   assert.deepEqual(await staysAt("events", [9, 19, 30, 60]), [[0, 10], [10, 20], [20, 31], [44.5, 61]]);
+});
+
+test("long waits have what they are for and who ended them", async () => {
+  const { made, named } = waits(7);
+  const columns = columnsOf({ ...made, waits: named });
+  const recording = await Recording.open(async (name) => columns.get(name) ?? null);
+  assert.equal(recording.waits.length, named.length);
+  const { tid } = recording.threads;
+  for (const [i, one] of named.entries()) {
+    const found = recording.waits[i];
+    assert.deepEqual(found, { ...one, from: one.from / 256, woken: one.woken / 256, to: one.to / 256 });
+    if (one.to === one.from) continue;
+    const time = { from: one.from / 256, to: one.to / 256 };
+    assert.equal(waitAt(recording, tid[one.thread] ?? 0, 0, time), found);
+    assert.equal(waitAt(recording, tid[one.thread] ?? 0, 0, { from: 0, to: 512 }), null);
+    assert.equal(waitAt(recording, tid[one.thread] ?? 0, 1, time), null);
+  }
+  for (const [name, bytes] of [["waits", new Uint8Array([1, 1, 9, 0, 0, 0, 0, 0])], ["waited", new Uint8Array()]]) {
+    const damaged = new Map(columns).set(String(name), /** @type {Uint8Array} */ (bytes));
+    await assert.rejects(Recording.open(async (of) => damaged.get(of) ?? null), /its column/);
+  }
 });
 
 test("lanes of the critical path have its pieces where they were, one at a time", async () => {

@@ -7,7 +7,7 @@ import { deflateRawSync } from "node:zlib";
 
 /** Modules in the order in which they are joined to one script. */
 export const MODULES = [
-  "format", "names", "colours", "decode", "extents", "path", "model", "group", "filter", "merge", "layout", "state",
+  "format", "names", "colours", "decode", "extents", "path", "waits", "model", "group", "filter", "merge", "layout", "state",
   "series", "moments", "classes", "finder", "view", "numbers", "dom", "address", "tip", "keys", "flame", "brush", "timeline", "chart", "table", "panel", "recording", "bar", "app", "start",
 ];
 
@@ -55,6 +55,8 @@ const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
  * @property {MadeEvent[]} events
  * @property {{thread: number, activity: number, gap: number, length: number}[]} [path] In 256ths
  *   of a step.
+ * @property {{thread: number, from: number, woken: number, to: number, what: string, wokenBy: string}[]} [waits]
+ *   In 256ths of a step, by threads and in order of time.
  * @property {number} [step]
  * @property {number} [steps]
  * @property {Record<string, unknown>} [meta] Overrides.
@@ -303,6 +305,19 @@ export function columnsOf(made) {
   if (made.path !== undefined) {
     columns.set("path", leb128([made.path.length, ...made.path.flatMap((one) =>
       [order.indexOf(one.thread), one.activity, one.gap, one.length])]));
+  }
+  if (made.waits !== undefined) {
+    const texts = [...new Set(made.waits.flatMap((one) => [one.what, one.wokenBy]))];
+    const numbers = [made.waits.length, texts.length];
+    let [thread, from] = [0, 0];
+    for (const one of made.waits.map((wait) => ({ ...wait, thread: order.indexOf(wait.thread) }))) {
+      if (one.thread !== thread) from = 0;
+      numbers.push(one.thread - thread, one.from - from, one.woken - one.from, one.to - one.woken,
+        texts.indexOf(one.what), texts.indexOf(one.wokenBy));
+      [thread, from] = [one.thread, one.from];
+    }
+    columns.set("waits", leb128(numbers));
+    columns.set("waited", utf8.encode(texts.join("\0")));
   }
   if (made.code !== undefined) {
     columns.set("code", utf8.encode(JSON.stringify(made.code.map((one) =>

@@ -349,7 +349,8 @@ export function large() {
 /**
  * Returns a model of three threads that run, wait and are preempted, and the times as they were.
  * @param {number} seed
- * @returns {{made: Made, times: {thread: number, activity: number, from: number, to: number}[]}}
+ * @returns {{made: Made, times: {thread: number, activity: number, from: number, to: number}[],
+ *   named: NonNullable<Made["waits"]>}}
  */
 export function waits(seed) {
   const next = random(seed);
@@ -386,7 +387,13 @@ export function waits(seed) {
     samples.push({ thread: i % 3, step: at, cpu: 0, activity: 0, weight: step, stack: [main, { name: "work", module: "app" }] });
   }
   const ran = times.filter((one) => one.activity === 0).map((one) => ({ thread: one.thread, ...reach(one) }));
+  const parts = (/** @type {number} */ time) => Math.floor((time * 256) / step);
+  const named = times.filter((one) => one.activity === 1).map(({ thread, from, to }) => ({
+    thread, from: parts(from), woken: parts(to - (to - from) / 4), to: parts(to),
+    what: `futex (lock${thread})`, wokenBy: thread === 0 ? "9:app unlock" : "",
+  }));
   return {
+    named,
     made: {
       threads, step, steps,
       events: [{ name: "wall", label: "wall", quantum: null, unit_weight: step / 64, samples, ran, axis: "threads" }],

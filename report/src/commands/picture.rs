@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use recrep_console::units;
 
 use crate::analyses::annotate::by_instruction;
+use crate::analyses::waits::listed::listed;
 use crate::cli::outcome::{replace_file, say};
 use crate::cli::{FilterArgs, SourcesArgs, SymbolArgs};
 use crate::engine::described::have_switches;
@@ -200,6 +201,10 @@ impl PictureQuery {
                     // Times of several inputs are none of one line.
                     if let (Some(steps), [path]) = (times.steps, times.profile.paths.as_slice()) {
                         picture.add_path("critical-path", number, steps, &path.pieces);
+                    }
+                    if let (Mode::Wall, Some(steps)) = (mode, times.steps) {
+                        let waits = listed(&query, steps.length)?;
+                        picture.add_waits("wall", number, steps, waits);
                     }
                 }
             }

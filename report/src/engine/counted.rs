@@ -217,6 +217,7 @@ impl<'s> FileTables<'s> {
             traced: (!found.is_empty()).then_some(traced),
             steps: session.steps(query.steps),
             path: session.waits.as_ref().map(|_| self.path_shares()),
+            kernel: query.needs_wait_kinds().then_some(kernel),
             layout,
             counters,
         };

@@ -17,7 +17,7 @@ use crate::query::{
     CacheLine, Declaration, Field, Key, KeyAddress, Kind, Meta, NO_KEY, Name, Shown, SortKey,
 };
 use crate::symbols::{FunctionPlace, LineId, LineOrName, Module, ModuleKind, SourceLine, SymbolId};
-use crate::timeline::{Activity, CommRef, ThreadRef};
+use crate::timeline::{Activity, CommRef, ThreadRef, WaitKind};
 
 /// Least number of rows whose distinct contents one core finds at a time.
 const PART: usize = 1 << 14;
@@ -227,6 +227,7 @@ impl Labeller<'_> {
             }
             Name::Parent => self.parent(first),
             Name::Activity => Activity::unpack(first).name().into(),
+            Name::Wait => WaitKind::unpack(first).map_or("N/A", WaitKind::name).into(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Builds a picture of the profiles of sides and of kinds of events.
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::frames::{FrameTable, SortedFrames};
 use super::path::{self, PicturePiece};
 use super::sides::Program;
-use super::{Cell, Picture, PictureEntry, PictureEvent, PictureNode, PictureRan, PictureThread};
+use super::tree::{NO_NODE, SortedTree};
+use super::{Cell, Picture, PictureEntry, PictureEvent, PictureRan, PictureThread, PictureWait};
 use crate::callchain::Chains;
 use crate::count::merge_equal;
 use crate::profile::{Event, Profile};
@@ -46,6 +48,8 @@ pub(crate) struct PictureBuilder {
     /// Length of a step of each side.
     pub(super) side_steps: Vec<u64>,
     pub(super) path: Vec<PicturePiece>,
+    pub(super) waits: Vec<PictureWait>,
+    pub(super) wait_texts: IndexSet<String, FxBuildHasher>,
     /// `true` if events of time off CPUs are added, which show more than the samples of switches.
     has_times: bool,
     /// Program of the first side.
@@ -315,15 +319,23 @@ impl PictureBuilder {
             event.settle();
         }
         events.retain(|event| !event.entries.is_empty());
-        let mut path = self.path;
-        for piece in &mut path {
-            let side = self.threads.get(piece.thread as usize).map_or(0, |thread| thread.side);
+        let (mut path, mut waits) = (self.path, self.waits);
+        let times = |thread: u32| {
+            let side = self.threads.get(thread as usize).map_or(0, |thread| thread.side);
             let length = self.side_steps.get(side as usize).copied().unwrap_or(step);
-            let times = step.checked_div(length).unwrap_or(1).max(1);
+            step.checked_div(length).unwrap_or(1).max(1)
+        };
+        for piece in &mut path {
+            let times = times(piece.thread);
             (piece.from, piece.to) = (piece.from / times, piece.to / times);
             piece.thread = of_threads.get(piece.thread as usize).copied().unwrap_or(0);
         }
         path::join(&mut path);
+        for wait in &mut waits {
+            *wait = wait.in_longer_steps(times(wait.thread));
+            wait.thread = of_threads.get(wait.thread as usize).copied().unwrap_or(0);
+        }
+        waits.sort_unstable_by_key(|wait| (wait.thread, wait.from));
         let mut threads: Vec<(u32, PictureThread)> =
             of_threads.iter().copied().zip(self.threads).collect();
         threads.sort_unstable_by_key(|(place, _)| *place);
@@ -338,6 +350,8 @@ impl PictureBuilder {
                 .collect(),
             events,
             path,
+            waits,
+            wait_texts: self.wait_texts.into_iter().collect(),
             step,
             sides,
         }
@@ -354,9 +368,6 @@ pub(super) fn named(
     let after = names.partition_point(|(first, _)| *first <= step);
     names.get(after.saturating_sub(1)).map(|(_, thread)| *thread)
 }
-
-/// Place of a node that is not in the tree.
-const NO_NODE: u32 = u32::MAX;
 
 /// Returns the places of threads in the order of their commands' names, sides, processes, and
 /// first samples.
@@ -444,45 +455,6 @@ impl PictureEvent {
     }
 }
 
-/// A tree in preorder, children sorted by frames.
-pub(super) struct SortedTree {
-    pub(super) nodes: Vec<PictureNode>,
-    /// Place of each chain, from chain 0 on, which has none.
-    pub(super) places: Vec<u32>,
-}
-
-impl SortedTree {
-    /// Sorts the tree of these chains, whose frames have the places `of_frame`.
-    pub(super) fn of(chains: &Chains, of_frame: impl Fn(u32) -> u32) -> Self {
-        // By callers, then by frames in falling order: what is pushed last is visited first.
-        let mut by_callers: Vec<(u32, u32, u32)> = (1u32..)
-            .zip(chains.nodes())
-            .map(|(chain, node)| (node.callers, u32::MAX - of_frame(node.frame), chain))
-            .collect();
-        by_callers.sort_unstable();
-        let starts = chains.starts();
-        let called = |chain: u32| {
-            let start = starts.get(chain as usize).copied().unwrap_or(0);
-            let end = starts.get(chain as usize + 1).copied().unwrap_or(start);
-            by_callers.get(start as usize..end as usize).unwrap_or_default()
-        };
-        let mut nodes = Vec::with_capacity(chains.len());
-        let mut places = vec![NO_NODE; chains.len() + 1];
-        let mut waiting: Vec<(u32, u32, u32)> = Vec::new();
-        waiting.extend(called(0).iter().map(|(_, rest, chain)| (*chain, u32::MAX - rest, 1)));
-        while let Some((chain, frame, depth)) = waiting.pop() {
-            if let Some(place) = places.get_mut(chain as usize) {
-                *place = small(nodes.len());
-            }
-            nodes.push(PictureNode { frame, depth });
-            waiting.extend(
-                called(chain).iter().map(|(_, rest, chain)| (*chain, u32::MAX - rest, depth + 1)),
-            );
-        }
-        Self { nodes, places }
-    }
-}
-
 impl Picture {
     /// Returns the same with steps of twice the length.
     pub(crate) fn with_longer_steps(mut self) -> Self {
@@ -495,6 +467,9 @@ impl Picture {
             (piece.from, piece.to) = (piece.from / 2, piece.to / 2);
         }
         path::join(&mut self.path);
+        for wait in &mut self.waits {
+            *wait = wait.in_longer_steps(2);
+        }
         self
     }
 }

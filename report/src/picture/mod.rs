@@ -20,9 +20,12 @@ mod sides;
 mod sums;
 pub(crate) mod svg;
 mod text;
+mod tree;
+mod waits;
 
 pub(crate) use build::{PictureBuilder, RenamedProgram, columns, columns_of_times};
 pub(crate) use path::PicturePiece;
+pub(crate) use waits::{PictureWait, ThreadWait};
 
 use crate::count::Count;
 use crate::query::Extent;
@@ -157,6 +160,10 @@ pub(crate) struct Picture {
     pub(crate) events: Vec<PictureEvent>,
     /// The critical path, in order of time.
     pub(crate) path: Vec<PicturePiece>,
+    /// Long waits, by threads and in order of time.
+    pub(crate) waits: Vec<PictureWait>,
+    /// Texts of what waits were for, and of who ended them.
+    pub(crate) wait_texts: Vec<String>,
     /// Length of a step in nanoseconds, a power of two.
     pub(crate) step: u64,
     /// Number of sides.

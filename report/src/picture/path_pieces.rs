@@ -1,24 +1,24 @@
-//! Pieces of the critical path as those of a picture.
+//! Pieces of the critical path, and long waits, as those of a picture.
 
 use std::collections::BTreeMap;
 
 use super::build::{PictureBuilder, named};
 use super::path::{PARTS, PicturePiece};
+use super::waits::{PictureWait, ThreadWait};
 use crate::profile::critical_path::PathPiece;
 use crate::query::Steps;
 use crate::timeline::{Activity, RanThread};
+
+/// Most waits of a side; the longest ones are kept.
+const MOST_WAITS: usize = 20_000;
 
 impl PictureBuilder {
     /// Adds the critical path of a side in steps of its only input. Its threads are those that have
     /// samples in the event of this name, which gets the times in which they ran on the path.
     pub(crate) fn add_path(&mut self, event: &str, side: u32, steps: Steps, path: &[PathPiece]) {
         let names = self.names(event, side);
-        let place = |time: u64| {
-            let parts = u128::from(time.saturating_sub(steps.origin)) * u128::from(PARTS);
-            u64::try_from(parts / u128::from(steps.length.max(1))).unwrap_or(u64::MAX)
-        };
         self.path.extend(path.iter().filter_map(|piece| {
-            let (from, to) = (place(piece.from), place(piece.to));
+            let (from, to) = (steps.part(piece.from, PARTS), steps.part(piece.to, PARTS));
             let thread = named(&names, [piece.pid, piece.tid], from / PARTS)?;
             Some(PicturePiece { thread, activity: piece.kind.byte(), from, to })
         }));
@@ -28,5 +28,29 @@ impl PictureBuilder {
         }
         let ran = running.into_iter().map(|(ids, times)| RanThread::of(ids, &times, steps));
         self.add_ran(event, side, &ran.collect::<Vec<_>>());
+    }
+
+    /// Adds the waits of a side that are as long as a step of its only input. Their threads are those
+    /// that have samples in the event of this name.
+    pub(crate) fn add_waits(
+        &mut self,
+        event: &str,
+        side: u32,
+        steps: Steps,
+        mut waits: Vec<ThreadWait>,
+    ) {
+        waits.retain(|wait| wait.to - wait.from >= steps.length);
+        waits.sort_by_key(|wait| std::cmp::Reverse(wait.to - wait.from));
+        waits.truncate(MOST_WAITS);
+        let names = self.names(event, side);
+        for ThreadWait { pid, tid, from, woken, to, what, woken_by } in waits {
+            let [from, woken, to] = [from, woken, to].map(|moment| steps.part(moment, PARTS));
+            let Some(thread) = named(&names, [pid, tid], from / PARTS) else { continue };
+            let [what, woken_by] = [what, woken_by].map(|text| {
+                let (place, _) = self.wait_texts.insert_full(text);
+                u32::try_from(place).unwrap_or(0)
+            });
+            self.waits.push(PictureWait { thread, from, woken, to, what, woken_by });
+        }
     }
 }

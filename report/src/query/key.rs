@@ -89,6 +89,8 @@ fields! {
     Reach,
     /// Activity of the thread ([`crate::timeline::Activity::pack`]).
     Switch,
+    /// Kind of the wait ([`crate::timeline::WaitKind::pack`]); 0 if the thread did not wait.
+    Wait,
     /// Activity of the thread, and how far it reaches from its first step ([`super::Extent`]).
     Extent,
     /// Number of threads that ran ([`crate::timeline::Parallelism`]).

@@ -145,6 +145,17 @@ impl Query {
         self.has(SortKey::Switch) || self.filters.by_task()
     }
 
+    /// Returns whether kinds of waits are needed: by a column, or as symbols of the waits on a
+    /// critical path.
+    pub(crate) fn needs_wait_kinds(&self) -> bool {
+        self.needs(Field::Wait) || self.names_waits()
+    }
+
+    /// Returns whether waits have their kinds as symbols.
+    pub(crate) fn names_waits(&self) -> bool {
+        self.mode == Mode::CriticalPath && !self.chains.kernel_waits
+    }
+
     /// Returns whether the number of threads that ran is needed.
     pub(crate) fn needs_parallelism(&self) -> bool {
         self.mode == Mode::Latency

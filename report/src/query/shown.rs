@@ -87,4 +87,6 @@ pub enum Name {
     Parent,
     /// The thread's activity.
     Activity,
+    /// What the thread waited for.
+    Wait,
 }

@@ -280,6 +280,8 @@ keys! {
     Trace = key(&["trace"], "Trace output", &[Field::Payload], Shown::Trace);
     /// The thread's activity in the counted time: it ran, waited or was preempted.
     Switch = key(&["switch"], "Switch", &[Field::Switch], Named(Name::Activity)).of(OfTime);
+    /// What the thread waited for in the counted time: futex, sleep, disk and so on.
+    Wait = key(&["wait"], "Wait", &[Field::Wait], Named(Name::Wait)).of(OfTime);
     /// The thread's activity in the counted time, and how far that reaches from its first step on.
     Extent = key(&[], "", &[Field::Extent], Number(Kind::Number)).of(OfTime);
     /// The number of threads of the recording that ran at that moment.

@@ -148,6 +148,12 @@ impl Steps {
         since - since % self.length.max(1)
     }
 
+    /// Returns a moment in so many parts of a step, from `origin` on.
+    pub(crate) fn part(self, time: u64, parts: u64) -> u64 {
+        let parts = u128::from(time.saturating_sub(self.origin)) * u128::from(parts);
+        u64::try_from(parts / u128::from(self.length.max(1))).unwrap_or(u64::MAX)
+    }
+
     /// Returns how far time of this length reaches, from a moment on.
     pub(crate) fn extent(self, start: u64, length: u64, activity: u8) -> Extent {
         let step = self.length.max(1);

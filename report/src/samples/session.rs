@@ -81,7 +81,7 @@ impl<'f> Session<'f> {
             None => (None, None),
         };
         if off_cpu.is_some() {
-            side_band.add_stand_ins();
+            side_band.add_stand_ins(mode == Mode::CriticalPath);
         }
         if let Some(resolver) = resolver {
             side_band.find_moved_text(resolver);

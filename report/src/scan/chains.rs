@@ -71,13 +71,39 @@ impl<'f> ChainCounter<'f> {
         at: SampleContext,
         ip: u64,
     ) -> u64 {
-        if !self.read(sample, origin, at) {
+        if !self.read_user(sample, origin, at) {
             return ChainRef::default().pack();
         }
+        self.numbered(CpuMode::User, Some(ip), at)
+    }
+
+    /// Finds the chain of a sample in the kernel with a frame in place of its kernel part.
+    pub(super) fn of_wait(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
+        at: SampleContext,
+        frame: StandIn,
+    ) -> u64 {
+        if !self.read_user(sample, origin, at) {
+            return ChainRef::default().pack();
+        }
+        self.standing_in(frame, at)
+    }
+
+    /// Reads a sample's chain into the words, without its kernel part if it has another. Returns
+    /// whether it is whole.
+    fn read_user(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
+        at: SampleContext,
+    ) -> bool {
+        let is_read = self.read(sample, origin, at);
         let words = &mut self.reader.words;
         let kernel = words.iter().position(|word| is_user_marker(*word)).unwrap_or(0);
         words.drain(..kernel);
-        self.numbered(CpuMode::User, Some(ip), at)
+        is_read
     }
 
     /// Reads a sample's chain into the words. Returns whether it is whole.

@@ -22,6 +22,7 @@ mod rows;
 mod run;
 mod short;
 mod task;
+mod waits;
 mod worker;
 
 pub(crate) use rows::{CountedSample, SampleReader};

@@ -9,10 +9,51 @@ use super::common::EventTraits;
 use super::worker::{Point, Worker};
 use crate::count::Count;
 use crate::query::{Field, Key, Mode, NO_KEY};
-use crate::timeline::{Activity, OffCpu, PathShares, Role, SampleContext, StandIn, Unsampled};
+use crate::timeline::{
+    Activity, OffCpu, PathShares, Role, SampleContext, StandIn, Unsampled, WaitKind,
+};
 
 /// Index of the only event that times are counted for.
 const EVENT: u16 = 0;
+
+/// Innermost frame of a counted time.
+#[derive(Clone, Copy)]
+enum InnerFrame {
+    /// The sampled one.
+    Sampled,
+    /// That of the program, which waits in the kernel.
+    User(u64),
+    /// One in place of the kernel's.
+    StandIn(StandIn),
+}
+
+/// What a thread did, and for how long.
+#[derive(Clone, Copy)]
+struct Did {
+    length: u64,
+    activity: Activity,
+    /// What it waited for, if that is needed.
+    wait: Option<WaitKind>,
+}
+
+impl InnerFrame {
+    /// Returns a sample's point with this frame.
+    fn point(self, sampled: Point) -> Point {
+        match self {
+            Self::Sampled => sampled,
+            Self::User(ip) => Point { mode: CpuMode::User, ip, ..sampled },
+            Self::StandIn(StandIn { address: ip, .. }) => {
+                Point { mode: CpuMode::Kernel, ip, ..sampled }
+            }
+        }
+    }
+}
+
+impl Did {
+    const fn running(length: u64) -> Self {
+        Self { length, activity: Activity::Running, wait: None }
+    }
+}
 
 impl Worker<'_> {
     /// Counts what a sample stands for, and times without samples of their own for which this is
@@ -34,8 +75,10 @@ impl Worker<'_> {
             Role::None => {}
             Role::Switch => {
                 if let Some((length, activity)) = off_cpu.stretch(tid, time) {
-                    let point = self.waiting_point(point, sample);
-                    self.time(&point, event, sample, length, activity);
+                    let inner = self.inner_frame(sample);
+                    let wait = self.wait_kind(sample, activity);
+                    let what = Did { length, activity, wait };
+                    self.time(&point, event, sample, inner, what);
                 }
             }
             Role::Clock | Role::Cycles => {
@@ -46,8 +89,8 @@ impl Worker<'_> {
                     } else {
                         share
                     };
-                    let length = self.latency(length, time);
-                    self.time(&point, event, sample, length, Activity::Running);
+                    let what = Did::running(self.latency(length, time));
+                    self.time(&point, event, sample, InnerFrame::Sampled, what);
                 }
                 for one in unsampled {
                     self.unsampled(one, [point.pid, point.tid], Some((point, event, sample)));
@@ -69,15 +112,21 @@ impl Worker<'_> {
         match role {
             Role::Switch => {
                 let Some(share) = path.switch(tid, time) else { return };
-                let point = self.waiting_point(point, sample);
                 let both = [(share.stopped, share.activity), (share.runnable, Activity::Runnable)];
                 for (length, activity) in both.into_iter().filter(|(length, _)| *length > 0) {
-                    self.time(&point, event, sample, length, activity);
+                    let wait = self.wait_kind(sample, activity);
+                    let named = wait.filter(|_| self.scan.query.names_waits());
+                    let inner = match named.and_then(WaitKind::stand_in) {
+                        Some(frame) => InnerFrame::StandIn(frame),
+                        None => self.inner_frame(sample),
+                    };
+                    let what = Did { length, activity, wait };
+                    self.time(&point, event, sample, inner, what);
                 }
             }
             Role::Clock | Role::Cycles => {
                 if let Some(length) = path.run(tid, time, point.offset) {
-                    self.time(&point, event, sample, length, Activity::Running);
+                    self.time(&point, event, sample, InnerFrame::Sampled, Did::running(length));
                 }
             }
             Role::None => {
@@ -91,16 +140,20 @@ impl Worker<'_> {
 
     /// Returns where the thread of a switch waits: in user code, unless waits are shown in the
     /// kernel, or there is no user code.
-    fn waiting_point(&self, point: Point, sample: &Sample<'_, '_>) -> Point {
+    fn inner_frame(&self, sample: &Sample<'_, '_>) -> InnerFrame {
         if self.scan.query.chains.kernel_waits {
-            return point;
+            return InnerFrame::Sampled;
         }
         let chain = sample.callchain().ok().flatten();
         let mut words = chain.iter().flat_map(U64s::iter).skip_while(|word| *word != context::USER);
-        match words.nth(1).filter(|word| *word < context::MAX) {
-            Some(ip) => Point { mode: CpuMode::User, ip, ..point },
-            None => point,
-        }
+        let ip = words.nth(1).filter(|word| *word < context::MAX);
+        ip.map_or(InnerFrame::Sampled, InnerFrame::User)
+    }
+
+    /// Returns what the thread of a switch waits for, if it waits and that is needed.
+    fn wait_kind(&mut self, sample: &Sample<'_, '_>, activity: Activity) -> Option<WaitKind> {
+        let is_wait = matches!(activity, Activity::Waiting | Activity::Idle);
+        self.waits.as_mut().filter(|_| is_wait).map(|waits| waits.kind(sample))
     }
 
     /// Returns whether time of this activity counts.
@@ -139,43 +192,46 @@ impl Worker<'_> {
     /// Counts the time that a sample stands for.
     fn time(
         &mut self,
-        point: &Point,
+        sampled: &Point,
         event: EventTraits,
         sample: &Sample<'_, '_>,
-        length: u64,
-        activity: Activity,
+        inner: InnerFrame,
+        what: Did,
     ) {
-        let is_filtered = !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0));
-        if is_filtered || !self.counts_activity(activity) {
+        let is_filtered = !self.scan.filter.counts_time(sampled.cpu, sampled.time.unwrap_or(0));
+        if is_filtered || !self.counts_activity(what.activity) {
             return;
         }
+        let point = &inner.point(*sampled);
         let mut fields = SampleFields::default();
         if self.scan.layout.last.is_some() && sample.walk(self.last, &mut fields).is_err() {
             self.dropped.malformed += 1;
             return;
         }
-        let count = Count { samples: 1, period: length };
+        let count = Count { samples: 1, period: what.length };
         self.histogram.count_total(EVENT.into(), count);
         let mut key = NO_KEY;
         let found = self.key_at(EVENT, point, &mut key);
         let Some(at) = found else { return };
         if self.scan.layout.has(Field::Chain) {
-            *Field::Chain.of_mut(&mut key) = if point.mode == sample.cpu_mode() {
-                self.chains.of(sample, event.origin, at, None)
-            } else {
-                self.chains.of_user(sample, event.origin, at, point.ip)
+            let origin = event.origin;
+            *Field::Chain.of_mut(&mut key) = match inner {
+                InnerFrame::Sampled => self.chains.of(sample, origin, at, None),
+                InnerFrame::User(ip) => self.chains.of_user(sample, origin, at, ip),
+                InnerFrame::StandIn(frame) => self.chains.of_wait(sample, origin, at, frame),
             };
         }
         if self.scan.layout.last.is_some() {
             self.extras(event, &mut key, found, sample, &fields);
         }
-        self.activity(&mut key, point.time.unwrap_or(0), length, activity);
+        self.put_activity(&mut key, point.time.unwrap_or(0), what);
         self.add(&key, count);
     }
 
-    /// Puts what a thread did for so long into a key. A CPU sample is a moment.
-    fn activity(&self, key: &mut Key, start: u64, length: u64, activity: Activity) {
+    /// Puts what a thread did into a key. A CPU sample is a moment.
+    fn put_activity(&self, key: &mut Key, start: u64, Did { length, activity, wait }: Did) {
         *Field::Switch.of_mut(key) = activity.pack();
+        *Field::Wait.of_mut(key) = wait.map_or(0, WaitKind::pack);
         if self.scan.layout.has(Field::Extent) {
             let length = if activity == Activity::Running { 0 } else { length };
             let extent = self.scan.steps.extent(start, length, activity.byte());
@@ -219,7 +275,9 @@ impl Worker<'_> {
                 None => self.chains.alone(frame, context.moment),
             };
         }
-        self.activity(&mut key, start, length, activity);
+        let is_wait = matches!(activity, Activity::Waiting | Activity::Idle);
+        let wait = is_wait.then_some(WaitKind::Unknown);
+        self.put_activity(&mut key, start, Did { length, activity, wait });
         self.add(&key, count);
     }
 }

@@ -7,7 +7,7 @@ use crate::count::Layout;
 use crate::query::{Field, Query, Steps};
 use crate::samples::{ChainSetup, CounterTraits, SampleFilter, Session};
 use crate::timeline::{Clock, Groups, Parallelism, PathShares, Timeline};
-use crate::tracepoints::Traced;
+use crate::tracepoints::{RecordedKernel, Traced};
 
 /// Input of the scan, shared by all workers.
 pub(crate) struct Scan<'f> {
@@ -28,6 +28,8 @@ pub(crate) struct Scan<'f> {
     pub steps: Steps,
     /// What samples stand for on the critical path, if that is counted.
     pub path: Option<PathShares>,
+    /// The kernel, if kinds of waits are needed.
+    pub kernel: Option<RecordedKernel<'f>>,
 }
 
 /// What the threads of samples are looked up in.

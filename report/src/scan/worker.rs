@@ -10,6 +10,7 @@ use super::chains::ChainCounter;
 use super::common::{EventTraits, Short};
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
+use super::waits::WaitKinds;
 use crate::callchain::{ChainOrigin, Frame, FrameFinder};
 use crate::count::{
     Count, CounterKey, Histogram, Layout, PieceReads, Reading, SampleRows, for_width,
@@ -47,6 +48,8 @@ pub(super) struct Worker<'s> {
     pub(super) events: Vec<EventTraits>,
     /// Last field to decode.
     pub(super) last: UpTo,
+    /// Kinds of waits, if they are needed.
+    pub(super) waits: Option<WaitKinds<'s>>,
     /// Rows of recent branches, if branches are counted.
     pub(super) recent: RecentBranches,
     /// Rows of the current sample.
@@ -131,6 +134,7 @@ impl<'s> Worker<'s> {
             tasks: TaskFinder::new(scan.threads.timeline, Some(&scan.filter)),
             events,
             last: UpTo::field(last),
+            waits: scan.kernel.map(WaitKinds::new),
             recent: RecentBranches::new(&scan.layout),
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],

@@ -27,6 +27,7 @@ mod moved_text;
 mod off_cpu;
 mod sideband;
 mod space;
+mod wait_kinds;
 mod waits;
 
 pub(crate) use build::Change;
@@ -42,6 +43,7 @@ pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{
     Mapping, Memory, ModuleId, SampleContext, SpaceId, VisiblePart, grouped, starts,
 };
+pub(crate) use wait_kinds::{InterruptSource, KernelFunction, KernelPart, WaitKind};
 pub(crate) use waits::{
     CriticalPiece, PathShares, PathSpan, PieceKind, Savings, WaitingThread, Waits,
 };

@@ -22,7 +22,7 @@ use crate::symbols::{
     FileId, FromRecording, JitDump, Module, ModuleKind, Modules, Origin, RecordedFiles, Reference,
     kernel_module_name,
 };
-use crate::timeline::{Change, Clock, Mapping, Memory, ModuleId, Moment, StandIn};
+use crate::timeline::{Change, Clock, Mapping, Memory, ModuleId, Moment, StandIn, WaitKind};
 pub(crate) use map_records::mapping_in;
 use map_records::{build_id_in, is_jit_dump, is_monotonic, mapping};
 
@@ -244,13 +244,14 @@ impl SideBand {
         Some(!has_ended && self.lost_events == 0)
     }
 
-    /// Maps the frames that stand in for stacks that were not recorded.
-    pub(crate) fn add_stand_ins(&mut self) {
+    /// Maps the frames that stand in for stacks that were not recorded, and of a critical path also
+    /// those of waits.
+    pub(crate) fn add_stand_ins(&mut self, has_waits: bool) {
         // A kernel whose addresses are hidden is mapped everywhere, from the beginning on.
         let at = Moment::untimed(0, u64::MAX);
-        for StandIn { address, name } in
-            [StandIn::NEAREST_SAMPLE, StandIn::NO_SAMPLE, StandIn::UNKNOWN]
-        {
+        let waits = has_waits.then(WaitKind::stand_ins).into_iter().flatten();
+        let all = [StandIn::NEAREST_SAMPLE, StandIn::NO_SAMPLE, StandIn::UNKNOWN];
+        for StandIn { address, name } in all.into_iter().chain(waits) {
             let code = self.kernel_code(name.as_bytes(), address..address + 1);
             self.changes.extend(code.map(|change| (at, change)));
         }

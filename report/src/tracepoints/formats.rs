@@ -92,7 +92,7 @@ impl Formats {
 
 /// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's
 /// strings. Symbols are loaded on first use.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordedKernel<'s> {
     pub formats: &'s Formats,
     pub timeline: &'s Timeline,

@@ -7,7 +7,7 @@ const ROOMS: [&str; 4] = ["exports", "picture", "analyses", "compare"];
 
 /// Files above the profile that take texts apart, and whose texts these are. The parts of names are
 /// in the profile: nothing takes apart what rep made of them.
-const CUTS: [(&str, &str); 25] = [
+const CUTS: [(&str, &str); 24] = [
     ("report/src/exports/folded/mod.rs", "names of functions in files, as stackcollapse cuts them"),
     ("report/src/exports/frames.rs", "paths of modules, and what CPython puts before names"),
     ("report/src/exports/pprof/builder.rs", "paths of modules"),
@@ -28,7 +28,6 @@ const CUTS: [(&str, &str); 25] = [
     ("report/src/analyses/callers.rs", "names of functions in files"),
     ("report/src/analyses/syscalls/crossings.rs", "names of tracepoints"),
     ("report/src/analyses/syscalls/names.rs", "names of system calls and architectures"),
-    ("report/src/analyses/waits/kinds.rs", "names of functions of the kernel"),
     ("report/src/compare/matching/jit.rs", "what names of a JIT have in common between runs"),
     ("report/src/compare/matching/keys.rs", "what names in files have in common between builds"),
     ("report/src/compare/rules/file.rs", "rules of a file"),

@@ -10,6 +10,8 @@ use recrep_tests::programs::{rec, rep, workspace};
 use recrep_tests::run::run;
 use serde_json::{Value, json};
 
+use crate::rep::calls::critical_path::answer_of_two_threads;
+
 fn schema(name: &str) -> Validator {
     let package = if name == "recrep-stat-1.json" { "record" } else { "report" };
     let path = workspace().join(package).join("docs/schema").join(name);
@@ -146,6 +148,60 @@ fn samples() {
     }
     for name in ["schema", "callchain", "brstack", "ip", "sym", "dso", "time", "cgroup"] {
         assert!(names.contains(name), "{name}: {names:?}");
+    }
+}
+
+/// Fails unless an object of an answer, by its JSON pointer, needs each of these fields and takes no
+/// others.
+#[track_caller]
+fn assert_closed(schema: &Validator, answer: &Value, object: &str, needed: &[&str]) {
+    let mut with = answer.clone();
+    with.pointer_mut(object).unwrap()["more"] = json!(1);
+    assert!(!schema.is_valid(&with), "{object} with a field more");
+    for field in needed {
+        let mut without = answer.clone();
+        let fields = without.pointer_mut(object).and_then(Value::as_object_mut).unwrap();
+        assert!(fields.remove(*field).is_some(), "{object} has no {field}");
+        assert!(!schema.is_valid(&without), "{object} without {field}");
+    }
+}
+
+#[test]
+fn critical_paths() {
+    let schema_of_path = schema("recrep-critical-path-1.json");
+    let path = ["tid", "comm", "period"];
+    let threads = answer_of_two_threads("critical-path");
+    assert_valid(&schema_of_path, &threads, "threads");
+    assert_closed(&schema_of_path, &threads, "", &["schema", "inputs", "paths", "warnings"]);
+    assert_closed(&schema_of_path, &threads, "/paths/0", &path);
+    let kinds = ["thread", "period", "running", "runnable", "preempted", "waiting", "unknown"];
+    assert_closed(&schema_of_path, &threads, "/paths/0/threads/0", &kinds);
+    let steps = answer_of_two_threads("critical-path --steps");
+    assert_valid(&schema_of_path, &steps, "steps");
+    let step = ["time", "period", "thread", "what", "where"];
+    assert_closed(&schema_of_path, &steps, "/paths/0/steps/0", &step);
+
+    let of_report = schema("recrep-report-1.json");
+    for flags in ["", "-s wait,switch", "-g caller", "--what-if parse=-50%"] {
+        let answer = answer_of_two_threads(&format!("--critical-path {flags}"));
+        assert_valid(&of_report, &answer, flags);
+        let fields = ["schema", "inputs", "events", "broken_stacks", "warnings"];
+        assert_closed(&of_report, &answer, "", &fields);
+        let path = ["tid", "comm", "period", "kinds", "threads", "changes"];
+        assert_closed(&of_report, &answer, "/critical_paths/0", &path);
+        if flags.contains("what-if") {
+            let fields = ["name", "percent", "on_path", "saved", "first_order"];
+            assert_closed(&of_report, &answer, "/critical_paths/0/what_if/0", &fields);
+        }
+    }
+
+    let of_waits = schema("recrep-waits-1.json");
+    for flags in ["", "--by object", "--by waker,thread"] {
+        let answer = answer_of_two_threads(&format!("waits {flags}"));
+        assert_valid(&of_waits, &answer, flags);
+        let row = ["count", "waited", "runnable", "max", "p99", "wakers"];
+        assert_closed(&of_waits, &answer, "/waits/0", &row);
+        assert_closed(&of_waits, &answer, "/waits/0/wakers/0", &["kind", "count", "waited"]);
     }
 }
 

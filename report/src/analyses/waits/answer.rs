@@ -7,12 +7,12 @@ use recrep_console::units;
 use serde::Serialize;
 
 use super::found::{FoundWait, FoundWaits, WaitKey, WakerCount, WakerKey, WakerKind};
-use super::kinds::WaitKind;
 use super::{WaitsBy, WaitsQuery};
 use crate::analyses::callers::Caller;
 use crate::count::metrics::share;
 use crate::exports::sheet::{Analysis, Sheet, SheetCell, SheetColumn};
 use crate::terminal::escape::escape;
+use crate::timeline::WaitKind;
 
 #[derive(Serialize)]
 pub(super) struct WaitsAnalysis {
@@ -79,11 +79,7 @@ impl WakerRow {
 
     /// Returns the waker as text has it.
     fn name(&self) -> String {
-        let name = self.thread.as_deref().unwrap_or("unknown");
-        match &self.site {
-            Some(site) => format!("{name} {site}"),
-            None => name.to_owned(),
-        }
+        waker_text(self.thread.as_deref(), self.site.as_deref())
     }
 }
 
@@ -117,12 +113,7 @@ impl WaitRow {
 
     /// Returns what is waited for, as text has it.
     fn what(&self) -> Option<String> {
-        let kind = self.kind?.name();
-        Some(match (&self.fault, &self.object) {
-            (Some(behind), _) => format!("{kind} ({})", behind.name()),
-            (None, Some(object)) => format!("{kind} ({object})"),
-            (None, None) => kind.to_owned(),
-        })
+        Some(wait_text(self.kind?, self.fault, self.object.as_deref()))
     }
 
     fn place(&self) -> Option<String> {
@@ -131,6 +122,20 @@ impl WaitRow {
             function => function.to_owned(),
         })
     }
+}
+
+/// Returns the text of what is waited for.
+pub(super) fn wait_text(kind: WaitKind, fault: Option<WaitKind>, object: Option<&str>) -> String {
+    match fault.map(WaitKind::name).or(object) {
+        Some(inner) => format!("{} ({inner})", kind.name()),
+        None => kind.name().to_owned(),
+    }
+}
+
+/// Returns the text of who ended a wait.
+pub(super) fn waker_text(name: Option<&str>, site: Option<&str>) -> String {
+    let name = name.unwrap_or("unknown");
+    site.map_or_else(|| name.to_owned(), |site| format!("{name} {site}"))
 }
 
 impl WaitsAnalysis {

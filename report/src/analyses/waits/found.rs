@@ -4,18 +4,17 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::kinds::WaitKind;
 use super::places::{WaitObject, WaitPlace, WaitPlaces};
 use super::{WaitsBy, WaitsQuery};
 use crate::analyses::callers::Caller;
 use crate::analyses::collected::Findings;
 use crate::callchain::ChainLimit;
-use crate::query::MAX_STACK;
+use crate::query::{MAX_STACK, Query};
 use crate::samples::{ChainSetup, SampleFilter, Session, TaskFinder};
 use crate::symbols::{FileSegments, Functions, Resolver};
 use crate::timeline::{
-    Activity, ModuleId, SpaceId, Stretch, StretchKind, Timeline, WaitingThread, Waits, Wake,
-    Waker as WakingTask,
+    Activity, ModuleId, SpaceId, Stretch, StretchKind, Timeline, WaitKind, WaitingThread, Waits,
+    Wake, Waker as WakingTask,
 };
 
 /// What waits are told apart by.
@@ -125,97 +124,147 @@ impl FoundWaits {
     /// Finds the waits of an input.
     pub(super) fn of(session: &Session<'_>, asked: &WaitsQuery, resolver: &Resolver) -> Self {
         let Some(waits) = &session.waits else { return Self::default() };
-        let filter = SampleFilter::new(session, &asked.query.filters.samples, None, None);
-        let functions = session.functions(resolver);
-        let most = ChainLimit { frames: MAX_STACK, outermost: false };
-        let chains = ChainSetup {
-            unwinding: session.unwinding(resolver),
-            as_recorded: false,
-            functions: Some(&functions),
-            names_callers: true,
-            ..ChainSetup::new(session, &session.timeline, most)
-        };
-        let places = WaitPlaces::read(session, waits, &chains);
-        let mut finder = WaitFinder {
-            session,
-            waits,
-            places: &places,
-            filter: &filter,
-            tasks: TaskFinder::new(&session.timeline, Some(&filter)),
-            objects: FutexNames {
-                functions: &functions,
-                timeline: &session.timeline,
-                segments: FxHashMap::default(),
-                known: FxHashMap::default(),
-            },
-            by: &asked.by,
-            shows_idle: asked.query.shows_idle(),
-            labels: FxHashMap::default(),
-            found: Self {
-                is_recorded: waits.threads.iter().any(|thread| !thread.stretches.is_empty()),
-                has_wakes: waits.has_wakes,
-                ..Self::default()
-            },
+        let mut found = Self {
+            is_recorded: waits.threads.iter().any(|thread| !thread.stretches.is_empty()),
+            has_wakes: waits.has_wakes,
+            ..Self::default()
         };
         let mut threads = FxHashSet::default();
-        for (index, thread) in (0..).zip(&waits.threads) {
-            if finder.thread(index, thread) {
-                threads.insert(index);
+        for_waits(session, waits, &asked.query, resolver, |finder, wait| {
+            threads.insert(wait.thread);
+            found.count(finder, wait, &asked.by);
+        });
+        found.threads = threads.len() as u64;
+        found
+    }
+
+    /// Counts a wait.
+    fn count(&mut self, finder: &mut WaitFinder<'_>, wait: ChosenWait<'_>, by: &[WaitsBy]) {
+        if wait.is_unfinished {
+            self.unfinished += 1;
+        } else if !wait.has_wake {
+            self.without_waker += 1;
+        }
+        let key = finder.key(&wait, by);
+        let ChosenWait { stretch, until, waker, .. } = wait;
+        let waited = until - stretch.off;
+        let found = self.waits.entry(key).or_default();
+        found.waited.push(waited);
+        found.runnable += stretch.on - until;
+        let count = found.wakers.entry(waker).or_default();
+        count.count += 1;
+        count.waited += waited;
+    }
+}
+
+/// A wait of a thread.
+pub(super) struct ChosenWait<'w> {
+    /// Index of the thread.
+    pub(super) thread: u32,
+    pub(super) stretch: &'w Stretch,
+    /// Time of the wake; that of its end if there is none.
+    pub(super) until: u64,
+    has_wake: bool,
+    /// `true` if it lasted until the end of the recording.
+    is_unfinished: bool,
+    pub(super) place: WaitPlace,
+    pub(super) object: Option<String>,
+    pub(super) waker: WakerKey,
+}
+
+/// Calls `act` with each wait that the filters of a query choose.
+pub(super) fn for_waits<'w>(
+    session: &'w Session<'_>,
+    waits: &'w Waits,
+    query: &Query,
+    resolver: &Resolver,
+    mut act: impl FnMut(&mut WaitFinder<'_>, ChosenWait<'w>),
+) {
+    let filter = SampleFilter::new(session, &query.filters.samples, None, None);
+    let functions = session.functions(resolver);
+    let most = ChainLimit { frames: MAX_STACK, outermost: false };
+    let chains = ChainSetup {
+        unwinding: session.unwinding(resolver),
+        as_recorded: false,
+        functions: Some(&functions),
+        names_callers: true,
+        ..ChainSetup::new(session, &session.timeline, most)
+    };
+    let places = WaitPlaces::read(session, waits, &chains);
+    let mut finder = WaitFinder {
+        session,
+        waits,
+        places: &places,
+        filter: &filter,
+        tasks: TaskFinder::new(&session.timeline, Some(&filter)),
+        objects: FutexNames {
+            functions: &functions,
+            timeline: &session.timeline,
+            segments: FxHashMap::default(),
+            known: FxHashMap::default(),
+        },
+        shows_idle: query.shows_idle(),
+        labels: FxHashMap::default(),
+    };
+    for (index, thread) in (0..).zip(&waits.threads) {
+        for stretch in &thread.stretches {
+            if let Some(wait) = finder.wait(index, thread, stretch) {
+                act(&mut finder, wait);
             }
         }
-        finder.found.threads = threads.len() as u64;
-        finder.found
     }
 }
 
 /// Finds the waits of the threads of a file.
-struct WaitFinder<'s> {
+pub(super) struct WaitFinder<'s> {
     session: &'s Session<'s>,
     waits: &'s Waits,
     places: &'s WaitPlaces,
     filter: &'s SampleFilter<'s>,
     tasks: TaskFinder<'s>,
     objects: FutexNames<'s>,
-    by: &'s [WaitsBy],
     /// `true` if waits of threads count that have nothing to do.
     shows_idle: bool,
     /// Texts of threads, by number and time of the first life.
     labels: FxHashMap<u32, String>,
-    found: FoundWaits,
 }
 
 impl WaitFinder<'_> {
-    /// Counts the waits of a thread, and returns whether there are any.
-    fn thread(&mut self, index: u32, thread: &WaitingThread) -> bool {
-        let mut any = false;
-        for stretch in &thread.stretches {
-            if stretch.kind != StretchKind::Waiting || self.is_idle(thread, stretch) {
-                continue;
-            }
-            let at = self.session.clock.moment(Some(stretch.off), u64::MAX);
-            let (span, is_taken) = self.tasks.span(thread.pid, thread.tid, at);
-            let space = span.task.space;
-            if !*is_taken || !self.filter.takes_time(Some(stretch.off)) {
-                continue;
-            }
-            any = true;
-            let wake = thread.wake(stretch);
-            let place = stretch.sample().and_then(|time| self.places.switch(index, time));
-            let place = place.unwrap_or_default();
-            let waker = self.waker(index, wake, &place, stretch);
-            let is_join = wake.is_some_and(|wake| self.is_exiting(wake));
-            let object = self.object(place.object, is_join, space);
-            let key = self.key(index, &place, object, &waker);
-            let until = wake.map_or(stretch.on, |wake| wake.time.clamp(stretch.off, stretch.on));
-            let waited = until - stretch.off;
-            let found = self.found.waits.entry(key).or_default();
-            found.waited.push(waited);
-            found.runnable += stretch.on - until;
-            let count = found.wakers.entry(waker).or_default();
-            count.count += 1;
-            count.waited += waited;
+    /// Returns a wait of a thread, if the filters choose it.
+    fn wait<'w>(
+        &mut self,
+        index: u32,
+        thread: &'w WaitingThread,
+        stretch: &'w Stretch,
+    ) -> Option<ChosenWait<'w>> {
+        if stretch.kind != StretchKind::Waiting || self.is_idle(thread, stretch) {
+            return None;
         }
-        any
+        let at = self.session.clock.moment(Some(stretch.off), u64::MAX);
+        let (span, is_taken) = self.tasks.span(thread.pid, thread.tid, at);
+        let space = span.task.space;
+        if !*is_taken || !self.filter.takes_time(Some(stretch.off)) {
+            return None;
+        }
+        let wake = thread.wake(stretch);
+        let place = stretch.sample().and_then(|time| self.places.switch(index, time));
+        let place = place.unwrap_or_default();
+        let waker = wake.map(|wake| self.waker(index, wake, &place)).unwrap_or_default();
+        let is_join = wake.is_some_and(|wake| self.is_exiting(wake));
+        let object = self.object(place.object, is_join, space);
+        let until = wake.map_or(stretch.on, |wake| wake.time.clamp(stretch.off, stretch.on));
+        let is_unfinished = wake.is_none() && stretch.on >= self.waits.between.1;
+        let has_wake = wake.is_some();
+        Some(ChosenWait {
+            thread: index,
+            stretch,
+            until,
+            has_wake,
+            is_unfinished,
+            place,
+            object,
+            waker,
+        })
     }
 
     /// Returns whether a thread has nothing to do, in a recording of all CPUs whose filters do not
@@ -228,21 +277,7 @@ impl WaitFinder<'_> {
     }
 
     /// Returns who ended a wait.
-    fn waker(
-        &mut self,
-        index: u32,
-        wake: Option<&Wake>,
-        place: &WaitPlace,
-        stretch: &Stretch,
-    ) -> WakerKey {
-        let Some(wake) = wake else {
-            if stretch.on >= self.waits.between.1 {
-                self.found.unfinished += 1;
-            } else {
-                self.found.without_waker += 1;
-            }
-            return WakerKey::default();
-        };
+    fn waker(&mut self, index: u32, wake: &Wake, place: &WaitPlace) -> WakerKey {
         let at = wake.sample().and_then(|offset| self.places.wake(offset));
         let task = wake.waker();
         if wake.is(Wake::INTERRUPT) || task == WakingTask::Thread(index) {
@@ -316,23 +351,17 @@ impl WaitFinder<'_> {
         }
     }
 
-    fn key(
-        &mut self,
-        index: u32,
-        place: &WaitPlace,
-        object: Option<String>,
-        waker: &WakerKey,
-    ) -> WaitKey {
-        let is_by = |by: WaitsBy| self.by.contains(&by);
-        let by_all = self.by.is_empty();
-        let by_object = by_all || is_by(WaitsBy::Object);
+    fn key(&mut self, wait: &ChosenWait<'_>, by: &[WaitsBy]) -> WaitKey {
+        let is_by = |one: WaitsBy| by.contains(&one);
+        let by_object = by.is_empty() || is_by(WaitsBy::Object);
+        let ChosenWait { thread, place, object, waker, .. } = wait;
         let site = self.places.sites.get(place.site as usize);
         WaitKey {
             kind: by_object.then_some(place.kind),
             behind_fault: place.behind_fault.filter(|_| by_object),
-            object: object.filter(|_| by_object),
-            site: site.filter(|_| by_all || is_by(WaitsBy::Site)).cloned(),
-            thread: is_by(WaitsBy::Thread).then(|| self.label(index)),
+            object: object.clone().filter(|_| by_object),
+            site: site.filter(|_| by.is_empty() || is_by(WaitsBy::Site)).cloned(),
+            thread: is_by(WaitsBy::Thread).then(|| self.label(*thread)),
             waker: is_by(WaitsBy::Waker).then(|| waker.clone()),
         }
     }

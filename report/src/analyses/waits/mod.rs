@@ -6,12 +6,13 @@
 //!                       grouped (--by), times sorted (found) ◀─────┴─► rows ─► text, JSON, CSV
 //! ```
 //!
-//! The kind of a wait is that of the innermost function of the kernel that is in a table (`kinds`);
+//! The kind of a wait is that of the innermost function of the kernel that is in a table
+//! (`timeline::wait_kinds`);
 //! the object comes from the registers of the switch, which in a system call are its arguments.
 
 mod answer;
 mod found;
-mod kinds;
+pub(crate) mod listed;
 mod places;
 
 use std::io::Write;

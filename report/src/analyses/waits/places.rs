@@ -9,7 +9,6 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{RawRecord, Regs, Sample, SampleFields};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::kinds::{InterruptSource, KernelFunction, WaitKind};
 use crate::analyses::callers::{Caller, Callers, is_c_library, is_lock_code};
 use crate::callchain::{ChainOrigin, registers};
 use crate::input::split::Piece;
@@ -17,7 +16,9 @@ use crate::input::unpack::UnpackBuffer;
 use crate::samples::{
     ChainSetup, PieceWorker, Session, TaskFinder, by_piece, for_each_sample, tells_of_wakes,
 };
-use crate::timeline::{Role, SampleContext, Waits};
+use crate::timeline::{
+    InterruptSource, KernelFunction, KernelPart, Role, SampleContext, WaitKind, Waits,
+};
 use crate::tracepoints::Formats;
 
 /// What a thread waits for, and where.
@@ -218,11 +219,7 @@ impl PlaceWorker<'_> {
         }
         let Some(thread) = self.waits.index(tid, time) else { return };
         let object = self.object(&sample, &kernel);
-        let kind = match (kernel.is_known, kernel.is_fault) {
-            (false, _) => WaitKind::Unknown,
-            (true, true) => WaitKind::PageFault,
-            (true, false) => kernel.kind.unwrap_or(WaitKind::Other),
-        };
+        let kind = kernel.wait_kind();
         let behind_fault = kernel.kind.filter(|_| kernel.is_fault);
         let place = WaitPlace { kind, behind_fault, object, site };
         self.switches.entry(thread).or_default().push((time, place));
@@ -296,28 +293,4 @@ fn object(regs: &Regs<'_>, [first, second]: [u32; 2], kernel: &KernelPart) -> Op
         | WaitKind::FileLock => WaitObject::Descriptor(int(first)),
         _ => WaitObject::None,
     })
-}
-
-/// What the kernel's part of a callchain says.
-#[derive(Clone, Copy, Debug, Default)]
-struct KernelPart {
-    /// `true` if any function of it has a name.
-    is_known: bool,
-    kind: Option<WaitKind>,
-    is_fault: bool,
-    is_waitid: bool,
-    is_exit: bool,
-    interrupt: Option<InterruptSource>,
-}
-
-impl KernelPart {
-    /// Adds the next function, further out.
-    fn add(&mut self, function: KernelFunction) {
-        self.is_known = true;
-        self.kind = self.kind.or(function.kind);
-        self.interrupt = self.interrupt.or(function.interrupt);
-        self.is_fault |= function.is_fault;
-        self.is_waitid |= function.is_waitid;
-        self.is_exit |= function.is_exit;
-    }
 }

@@ -11,7 +11,7 @@ use flate2::write::DeflateEncoder;
 use rayon::prelude::*;
 
 use crate::count::Count;
-use crate::picture::{Picture, PictureEvent, PicturePiece, PictureRan};
+use crate::picture::{Picture, PictureEvent, PicturePiece, PictureRan, PictureWait};
 use crate::timeline::RanSpan;
 
 /// A column before it is packed.
@@ -90,6 +90,11 @@ pub(super) fn columns(picture: &Picture) -> Vec<PageColumn> {
     if !picture.path.is_empty() {
         columns.push(path(picture));
     }
+    if !picture.waits.is_empty() {
+        columns.push(waits(picture));
+        let texts = picture.wait_texts.iter().map(String::as_str);
+        columns.push(PageColumn::texts("waited", texts));
+    }
     for (number, event) in picture.events.iter().enumerate() {
         columns.push(cells(picture, event, number));
         if event.has_extents {
@@ -140,6 +145,29 @@ fn path(picture: &Picture) -> PageColumn {
         before = *to.max(&before);
     }
     numbers.column("path")
+}
+
+/// The numbers of long waits and of their texts, and for each wait its thread less the one before's, in 256ths of a step how
+/// far it begins behind that of the thread before it, how long it lasts until the wake, and how long
+/// from then on until the thread runs, and the texts of what it is for and who ended it.
+fn waits(picture: &Picture) -> PageColumn {
+    let mut numbers = Numbers::default();
+    numbers.put(picture.waits.len() as u64);
+    numbers.put(picture.wait_texts.len() as u64);
+    let mut before = PictureWait::default();
+    for wait in &picture.waits {
+        if wait.thread != before.thread {
+            before = PictureWait { thread: before.thread, ..PictureWait::default() };
+        }
+        numbers.put((wait.thread - before.thread).into());
+        numbers.put(wait.from - before.from);
+        numbers.put(wait.woken.saturating_sub(wait.from));
+        numbers.put(wait.to.saturating_sub(wait.woken));
+        numbers.put(wait.what.into());
+        numbers.put(wait.woken_by.into());
+        before = *wait;
+    }
+    numbers.column("waits")
 }
 
 /// For each node how far up its caller is, and the difference to the sibling before it.
@@ -417,6 +445,29 @@ mod tests {
         let columns = columns(&Picture { path, ..picture() });
         let found = columns.iter().find(|column| column.name == "path").unwrap();
         assert_eq!(found.bytes, [3, 1, 0, 10, 0xa2, 2, 0, 4, 0, 10, 0, 0, 10, 10]);
+    }
+
+    #[test]
+    fn long_waits_are_columns() {
+        let wait = |thread, from, woken, to, what, woken_by| PictureWait {
+            thread,
+            from,
+            woken,
+            to,
+            what,
+            woken_by,
+        };
+        let waits = vec![wait(1, 8, 20, 21, 0, 1), wait(1, 40, 60, 60, 2, 1)];
+        let texts = ["sleep", "timer", "disk"].map(str::to_owned);
+        let picture = Picture { waits, wait_texts: texts.into(), ..picture() };
+        let of = |picture: &Picture, name: &str| {
+            columns(picture).into_iter().find(|column| column.name == name).map(|one| one.bytes)
+        };
+        let want = [2, 3, 1, 8, 12, 1, 0, 1, 0, 32, 20, 0, 2, 1];
+        assert_eq!(of(&picture, "waits").unwrap(), want);
+        assert_eq!(of(&picture, "waited").unwrap(), b"sleep\0timer\0disk");
+        let longer = picture.with_longer_steps();
+        assert_eq!(of(&longer, "waits").unwrap(), [2, 3, 1, 4, 6, 0, 0, 1, 0, 16, 10, 0, 2, 1]);
     }
 
     #[test]

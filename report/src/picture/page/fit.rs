@@ -4,7 +4,7 @@ use std::io;
 
 use super::columns::{PackedColumn, columns, packed};
 use crate::callchain::Chains;
-use crate::picture::build::SortedTree;
+use crate::picture::tree::SortedTree;
 use crate::picture::{Picture, PictureFrame};
 use crate::query::LONG;
 

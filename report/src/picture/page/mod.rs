@@ -32,13 +32,14 @@ use super::text::xml;
 const TEMPLATE: &str = include_str!("web/page.html");
 const STYLE: &str = include_str!("web/page.css");
 /// The modules, in an order in which constants come before what uses them.
-const MODULES: [&str; 32] = [
+const MODULES: [&str; 33] = [
     include_str!("web/format.js"),
     include_str!("web/names.js"),
     include_str!("web/colours.js"),
     include_str!("web/decode.js"),
     include_str!("web/extents.js"),
     include_str!("web/path.js"),
+    include_str!("web/waits.js"),
     include_str!("web/model.js"),
     include_str!("web/group.js"),
     include_str!("web/filter.js"),

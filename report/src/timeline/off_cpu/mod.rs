@@ -93,8 +93,8 @@ impl Activity {
     }
 }
 
-/// A frame that stands in for the stack of a switch without a sample of its own. It is mapped like
-/// kernel code.
+/// A frame that stands in for the stack of a switch without a sample of its own, or for the kernel's
+/// part of it. It is mapped like kernel code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StandIn {
     /// No processor uses this address.
@@ -109,6 +109,8 @@ impl StandIn {
     pub(crate) const NO_SAMPLE: Self = Self { address: (1 << 63) + 1, name: "[no sample]" };
     /// It is not known what the thread did.
     pub(crate) const UNKNOWN: Self = Self { address: (1 << 63) + 2, name: "[unknown]" };
+    /// Address of the first one that says what a thread waits for.
+    pub(crate) const WAITS: u64 = (1 << 63) + 16;
 }
 
 /// Time off the CPU that has a sample of its own. There may be millions of them, so they are small.

@@ -151,3 +151,34 @@ fn without_samples_of_switches_times_stay_exact() {
         "{first} ns, in truth more than {off} and less than {elapsed} ns"
     );
 }
+
+/// Returns samples and periods by the number of threads that ran.
+fn by_parallelism(file: &Path, flags: &[&str]) -> BTreeMap<u64, (u64, u64)> {
+    let outcome = run(rep().args(["--json", "-s", "parallelism"]).args(flags).arg(file)).expect(0);
+    let answer: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    let rows = answer["events"][0]["rows"].as_array().unwrap().iter();
+    let number = |value: &Value| value.as_u64().unwrap();
+    rows.map(|row| {
+        let threads = row["key"]["parallelism"].as_str().unwrap().parse().unwrap();
+        (threads, (number(&row["samples"]), number(&row["period"])))
+    })
+    .collect()
+}
+
+#[test]
+fn latency_shares_each_sample_by_the_threads_that_ran() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("hot.data");
+    record(&file, "--latency -e cpu-clock", &workload("hot --threads 2 --ms 100"));
+    let (own, shared) = (by_parallelism(&file, &[]), by_parallelism(&file, &["--latency"]));
+    assert!(!own.is_empty() && own.keys().eq(shared.keys()), "{own:?} {shared:?}");
+    for ((threads, (samples, period)), (_, latency)) in own.iter().zip(shared.values()) {
+        // What a sample's share is short of a nanosecond.
+        assert!(period / threads - latency <= *samples, "{own:?} {shared:?}");
+    }
+    // Nobody runs beside the main thread before it starts the others.
+    assert!(own.contains_key(&1) || own.contains_key(&2), "{own:?}");
+}

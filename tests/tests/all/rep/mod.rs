@@ -2,7 +2,7 @@
 //! here. Modules get what is here by `use super::*`: a directory with files, commands that are run,
 //! and what `rep` answers.
 
-mod calls;
+pub(crate) mod calls;
 mod cli;
 mod options;
 mod symbols;

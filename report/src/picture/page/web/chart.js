@@ -4,7 +4,8 @@ import { css } from "./colours.js";
 import { byId, canvasOf, el, isNarrow, setText, sized, TextWidths } from "./dom.js";
 import { duration, shareOf } from "./format.js";
 import { clean, SHOWN } from "./names.js";
-import { ACTIVITY_WORDS } from "./extents.js";
+import { ACTIVITY, ACTIVITY_WORDS } from "./extents.js";
+import { waitAt } from "./waits.js";
 import { boxesOf, stayAt, staysOf } from "./moments.js";
 import { Lanes } from "./series.js";
 import { origin, showTip } from "./tip.js";
@@ -31,6 +32,8 @@ export class StackChart {
     this.widths = new TextWidths(CHART_FONT);
     /** @type {Stay[]} */
     this.stays = [];
+    /** Thread that they are of. */
+    this.tid = -1;
     /** What `stays` are of. */
     this.key = "";
     /** @type {StayBox[]} */
@@ -85,6 +88,7 @@ export class StackChart {
     if (this.threads.dataset["names"] !== names) this.threads.replaceChildren(...options);
     this.threads.dataset["names"] = names;
     this.threads.value = String(tid);
+    this.tid = tid;
     const key = [event.index, state.side, tid].join();
     if (key !== this.key) {
       this.key = key;
@@ -195,9 +199,12 @@ export class StackChart {
     const stay = stayAt(this.stays, step);
     const did = stay === null ? ""
       : `${ACTIVITY_WORDS[stay.activity]} ${duration((stay.to - stay.from) * view.recording.meta.step)}`;
+    const isWait = stay !== null && (stay.activity === ACTIVITY.waiting || stay.activity === ACTIVITY.idle);
+    const wait = isWait ? waitAt(view.recording, this.tid, view.state.side, stay) : null;
+    const what = wait === null ? "" : `: ${wait.what}`;
     const share = shareOf(box.right - box.left, width);
     return [view.name(box.frame, SHOWN.tip), origin(view, box.frame), `${duration(ns)}, ${share} of what is shown`,
-      view.event.extents === null ? "" : did].filter((line) => line !== "");
+      view.event.extents === null ? "" : did + what].filter((line) => line !== "");
   }
 
   /** @param {PointerEvent} event */

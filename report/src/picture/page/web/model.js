@@ -4,6 +4,7 @@
 import { Column, DamagedPage, textsOf } from "./decode.js";
 import { Ran, readExtents } from "./extents.js";
 import { CriticalPath } from "./path.js";
+import { readWaits } from "./waits.js";
 import { cellWeights } from "./series.js";
 
 /**
@@ -153,6 +154,8 @@ export class Recording {
     this.code = [];
     /** @type {CriticalPath | null} */
     this.path = null;
+    /** Long waits. @type {import("./waits.js").Wait[]} */
+    this.waits = [];
     /** @type {Map<number, Promise<EventData>>} */
     this.events = new Map();
   }
@@ -164,11 +167,11 @@ export class Recording {
    */
   static async open(blocks) {
     const [meta, ...parts] = await Promise.all(
-      ["meta", "names", "commands", "frames", "threads", "pops", "sibs", "code", "path"].map(blocks));
+      ["meta", "names", "commands", "frames", "threads", "pops", "sibs", "code", "path", "waits", "waited"].map(blocks));
     if (!meta) throw new DamagedPage("its column meta is missing");
     const recording = new Recording(blocks, parsed("meta", meta));
     if (recording.meta.format !== 1) throw new DamagedPage("it has a format of another version");
-    const [names, commands, frames, threads, pops, sibs, code, path] = parts;
+    const [names, commands, frames, threads, pops, sibs, code, path, waits, waited] = parts;
     recording.names = textsOf("names", names ?? new Uint8Array(), recording.meta.names);
     recording.commands = textsOf("commands", commands ?? new Uint8Array(), recording.meta.commands);
     recording.readFrames(columnOf("frames", frames));
@@ -176,6 +179,9 @@ export class Recording {
     recording.readTree(columnOf("pops", pops), columnOf("sibs", sibs));
     if (code) recording.code = parsed("code", code);
     if (path) recording.path = CriticalPath.read(columnOf("path", path), recording.meta.threads);
+    if (waits) {
+      recording.waits = readWaits(columnOf("waits", waits), waited ?? new Uint8Array(), recording.meta.threads);
+    }
     return recording;
   }
 

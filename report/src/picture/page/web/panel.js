@@ -2,7 +2,8 @@
 
 import { css } from "./colours.js";
 import { button, byId, copy, el, setBar, swatch } from "./dom.js";
-import { ACTIVITY_WORDS } from "./extents.js";
+import { ACTIVITY, ACTIVITY_WORDS } from "./extents.js";
+import { waitAt } from "./waits.js";
 import { digits, duration, percent, shareOf, thousands } from "./format.js";
 import { clean, SHOWN } from "./names.js";
 import { origin } from "./tip.js";
@@ -169,11 +170,15 @@ export class Panel {
     const close = button("button.plain.close", "×", () => app.select(-1), { "aria-label": "Close" });
     close.dataset["key"] = "close";
     const [begin, end] = [from, to].map((at) => duration(at * meta.step));
+    const isWait = activity === ACTIVITY.waiting || activity === ACTIVITY.idle;
+    const wait = isWait ? waitAt(view.recording, tid, view.state.side, { from, to }) : null;
+    const did = wait === null ? ACTIVITY_WORDS[activity] : `${ACTIVITY_WORDS[activity]}, ${wait.what}`;
     const range = { from: Math.floor(from), to: Math.min(Math.max(Math.ceil(to), Math.floor(from) + 1), view.steps) };
     const parts = [
-      el("div.title", {}, el("h2", {}, `${clean(label, 60)}: ${ACTIVITY_WORDS[activity]}`), close),
+      el("div.title", {}, el("h2", {}, `${clean(label, 60)}: ${clean(did, 80)}`), close),
       el("div.cards", {}, el("div.card", {}, el("strong", {}, duration((to - from) * meta.step)),
         el("span", {}, `from ${begin} to ${end}`))),
+      ...(wait === null ? [] : this.wokenBy(wait)),
       el("div.actions", {}, button("button", "Only this time", () => app.range(range, true)),
         button("button", "Stack chart", () => app.tab("chart"))),
       el("h3", {}, "Its stack"),
@@ -182,6 +187,18 @@ export class Panel {
       parts.push(this.row(view.name(nodeFrame[at]), "", 0, nodeFrame[at]));
     }
     return parts;
+  }
+
+  /**
+   * Who ended a wait, and when.
+   * @param {import("./waits.js").Wait} wait
+   */
+  wokenBy({ from, woken, to, wokenBy }) {
+    const { step } = this.view.recording.meta;
+    if (wokenBy === "") return [];
+    const late = to > woken ? `, and ran ${duration((to - woken) * step)} later` : "";
+    return [el("h3", {}, "Woken by"),
+      el("p.note", {}, `${clean(wokenBy, 120)}, after ${duration((woken - from) * step)}${late}`)];
   }
 
   /** @param {number} frame */

@@ -406,7 +406,32 @@ export class Timeline {
       context.fillStyle = css(palette.line);
       context.fillRect(0, bottom, width, 1);
     });
+    this.paintWaits(context, width);
     this.paintPath(context, width);
+  }
+
+  /**
+   * Writes what threads wait for into their lanes, where there is room.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   */
+  paintWaits(context, width) {
+    const { lanes, palette, view } = this;
+    const { waits, threads } = view.recording;
+    if (lanes === null || view.event.extents === null || lanes.groups.kind !== "thread") return;
+    const rows = new Map(this.rows.map((row, i) => [lanes.groups.keys[row.group], i]));
+    const scale = width / (view.window.to - view.window.from);
+    context.font = "10px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    context.fillStyle = css(palette.muted);
+    for (const { thread, from, to, what } of waits) {
+      const left = Math.max((from - view.window.from) * scale, 0);
+      const right = Math.min((to - view.window.from) * scale, width);
+      const row = threads.side[thread] === view.state.side ? rows.get(threads.tid[thread]) : undefined;
+      if (row === undefined || right - left < 30) continue;
+      const length = context.measureText(what).width;
+      if (length + 8 < right - left) context.fillText(what, (left + right - length) / 2, row * LANE + LANE / 2);
+    }
   }
 
   /**

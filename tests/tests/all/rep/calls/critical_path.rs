@@ -93,6 +93,11 @@ fn two_threads() -> Stream {
     running(all, 8500, WORK).at(9000).exit()
 }
 
+/// Returns what `rep` answers in JSON of a program with two threads.
+pub(crate) fn answer_of_two_threads(words: &str) -> Value {
+    parsed(Place::of(&two_threads()).rep(&format!("{words} --json")))
+}
+
 fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
     let answer = parsed(place.rep(&format!("--critical-path --json -s {key} {words}")));
     let mut rows = super::super::rows(&answer, 0);
@@ -129,6 +134,37 @@ fn the_pieces_add_up_to_the_run() {
     assert_eq!(part.iter().map(|(.., time)| time).sum::<u64>(), 1000);
     let of_thread = by(&place, "--tid 8", "tid");
     assert_eq!(of_thread.iter().map(|(.., time)| time).sum::<u64>(), 8500 - 1000);
+}
+
+#[test]
+fn waits_have_their_kinds_as_functions() {
+    let place = Place::of(&two_threads());
+    // A function in no table says nothing.
+    let unknown = by(&place, "", "symbol");
+    let names: Vec<&str> = unknown.iter().map(|(name, ..)| &**name).collect();
+    assert_eq!(names, ["kernel|[nearest sample]", "user|parse", "user|work"]);
+    place.put("kallsyms", format!("{TEXT:x} T _text\n{KERNEL:x} T hrtimer_nanosleep\n"));
+    let named = by(&place, "", "symbol");
+    let of_sleep = |rows: &[(String, u64, u64)]| {
+        rows.iter().find(|(name, ..)| name == "kernel|[sleep]").map(|(.., time)| *time)
+    };
+    assert_eq!(of_sleep(&named), Some(1000), "{named:?}");
+    let sum = |rows: &[(String, u64, u64)]| rows.iter().map(|(.., time)| time).sum::<u64>();
+    assert_eq!((sum(&unknown), sum(&named)), (8000, 8000));
+    let kinds = by(&place, "", "wait");
+    assert_eq!(kinds, [("N/A".to_owned(), 7, 7000), ("sleep".to_owned(), 1, 1000)]);
+    // The callers are those of the wait, and the kernel's functions are there where they are wanted.
+    let folded = |words: &str| place.rep(&format!("--critical-path --format folded {words}"));
+    assert!(folded("").contains(";main;work;hrtimer_nanosleep 1150\n"), "{}", folded(""));
+    let tree = place.rep("--critical-path -g caller --no-children -s symbol");
+    let (_, tree) = tree.split_once("[sleep]").unwrap();
+    let lines: Vec<&str> = tree.lines().skip(2).take(2).map(str::trim).collect();
+    assert_eq!(lines, ["---work", "[sleep]"]);
+    let kernel = by(&place, "--kernel-waits", "symbol");
+    assert!(of_sleep(&kernel).is_none() && sum(&kernel) == 8000, "{kernel:?}");
+    let waits = parsed(place.rep("--off-cpu --json -s wait,sym"));
+    let row = &waits["events"][0]["rows"][0];
+    assert_eq!((&row["key"]["wait"], &row["key"]["sym"]), (&"sleep".into(), &"work".into()));
 }
 
 #[test]

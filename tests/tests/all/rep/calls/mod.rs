@@ -1,6 +1,6 @@
 //! Callchains and the branches before samples, of a program whose functions are known.
 
-mod critical_path;
+pub(crate) mod critical_path;
 mod history;
 mod latency;
 mod off_cpu;

@@ -1,14 +1,16 @@
-//! Kinds of waits, by the kernel's functions that wait.
+//! Kinds of waits, by the kernel's functions that wait: that of the innermost one that is in a table.
 //!
 //! Kernels rename functions rarely, and what they add to a name (`.isra.0`, `_noprof`) comes last: so
 //! each kind has starts of names.
 
 use serde::Serialize;
 
+use super::StandIn;
+
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum WaitKind {
+pub(crate) enum WaitKind {
     /// A lock, a condition, the end of a thread: what user space makes of futexes.
     Futex,
     Sleep,
@@ -41,34 +43,61 @@ pub(super) enum WaitKind {
 }
 
 impl WaitKind {
+    /// All kinds, in the order of their numbers, with their names as text has them and, as symbols
+    /// of the time that a critical path has of them, in brackets.
+    const NAMES: [(Self, &'static str, &'static str); 19] = [
+        (Self::Futex, "futex", "[futex]"),
+        (Self::Sleep, "sleep", "[sleep]"),
+        (Self::Child, "child", "[child]"),
+        (Self::Pipe, "pipe", "[pipe]"),
+        (Self::Socket, "socket", "[socket]"),
+        (Self::Epoll, "epoll", "[epoll]"),
+        (Self::Poll, "poll", "[poll]"),
+        (Self::Eventfd, "eventfd", "[eventfd]"),
+        (Self::IoUring, "io_uring", "[io_uring]"),
+        (Self::Terminal, "terminal", "[terminal]"),
+        (Self::Disk, "disk", "[disk]"),
+        (Self::PageFault, "page fault", "[page fault]"),
+        (Self::KernelLock, "kernel lock", "[kernel lock]"),
+        (Self::FileLock, "file lock", "[file lock]"),
+        (Self::Signal, "signal", "[signal]"),
+        (Self::Vfork, "vfork", "[vfork]"),
+        (Self::Exit, "exit", "[exit]"),
+        (Self::Other, "other", "[other]"),
+        (Self::Unknown, "unknown", "[unknown]"),
+    ];
+
     /// Returns the name as text has it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Futex => "futex",
-            Self::Sleep => "sleep",
-            Self::Child => "child",
-            Self::Pipe => "pipe",
-            Self::Socket => "socket",
-            Self::Epoll => "epoll",
-            Self::Poll => "poll",
-            Self::Eventfd => "eventfd",
-            Self::IoUring => "io_uring",
-            Self::Terminal => "terminal",
-            Self::Disk => "disk",
-            Self::PageFault => "page fault",
-            Self::KernelLock => "kernel lock",
-            Self::FileLock => "file lock",
-            Self::Signal => "signal",
-            Self::Vfork => "vfork",
-            Self::Exit => "exit",
-            Self::Other => "other",
-            Self::Unknown => "unknown",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.get(self as usize).map_or("unknown", |(_, name, _)| name)
+    }
+
+    /// Packs it into one word, for packed keys, in which 0 is no wait.
+    pub(crate) const fn pack(self) -> u64 {
+        self as u64 + 1
+    }
+
+    /// Reverses [`WaitKind::pack`].
+    pub(crate) fn unpack(word: u64) -> Option<Self> {
+        let place = usize::try_from(word).ok()?.checked_sub(1)?;
+        Self::NAMES.get(place).map(|(kind, ..)| *kind)
+    }
+
+    /// Returns the frame that shows what a thread waits for; `None` if that is not known.
+    pub(crate) fn stand_in(self) -> Option<StandIn> {
+        let is_known = !matches!(self, Self::Other | Self::Unknown);
+        Self::stand_ins().nth(self as usize).filter(|_| is_known)
+    }
+
+    /// Returns the frames of all kinds.
+    pub(crate) fn stand_ins() -> impl Iterator<Item = StandIn> {
+        let frames = Self::NAMES.into_iter().zip(0..);
+        frames.map(|((_, _, name), place)| StandIn { address: StandIn::WAITS + place, name })
     }
 
     /// Returns the device of an interrupt that ends such a wait, where the interrupt's functions do
     /// not say it: timers wake in hard interrupts, the network in soft ones.
-    pub(super) const fn interrupt(self, is_soft: bool) -> InterruptSource {
+    pub(crate) const fn interrupt(self, is_soft: bool) -> InterruptSource {
         match self {
             Self::Disk | Self::PageFault | Self::IoUring => InterruptSource::Disk,
             Self::Terminal => InterruptSource::Other,
@@ -81,7 +110,7 @@ impl WaitKind {
 
 /// Device whose interrupt woke a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum InterruptSource {
+pub(crate) enum InterruptSource {
     Timer,
     Disk,
     Network,
@@ -89,7 +118,7 @@ pub(super) enum InterruptSource {
 }
 
 impl InterruptSource {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Timer => "timer",
             Self::Disk => "disk",
@@ -243,19 +272,19 @@ const INTERRUPTS: &[(InterruptSource, &[&str])] = &[
 
 /// What a function of the kernel says of a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KernelFunction {
-    pub(super) kind: Option<WaitKind>,
-    pub(super) is_fault: bool,
-    pub(super) interrupt: Option<InterruptSource>,
+pub(crate) struct KernelFunction {
+    pub(crate) kind: Option<WaitKind>,
+    pub(crate) is_fault: bool,
+    pub(crate) interrupt: Option<InterruptSource>,
     /// `true` if the system call is `waitid`, whose second argument is the child.
-    pub(super) is_waitid: bool,
+    pub(crate) is_waitid: bool,
     /// `true` if a thread exits in it.
-    pub(super) is_exit: bool,
+    pub(crate) is_exit: bool,
 }
 
 impl KernelFunction {
     /// Returns what a name says.
-    pub(super) fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         let kind = WAITING.iter().find(|(_, starts)| begins(starts)).map(|(kind, _)| *kind);
         let interrupt = INTERRUPTS.iter().find(|(_, starts)| begins(starts)).map(|(by, _)| *by);
@@ -265,17 +294,62 @@ impl KernelFunction {
     }
 }
 
+/// What the kernel's part of a callchain says of a wait, or of a wake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KernelPart {
+    /// `true` if any function of it has a name.
+    is_known: bool,
+    /// Kind, or what a page fault waits for.
+    pub(crate) kind: Option<WaitKind>,
+    pub(crate) is_fault: bool,
+    pub(crate) is_waitid: bool,
+    pub(crate) is_exit: bool,
+    pub(crate) interrupt: Option<InterruptSource>,
+}
+
+impl KernelPart {
+    /// Adds the next function, further out.
+    pub(crate) fn add(&mut self, function: KernelFunction) {
+        self.is_known = true;
+        self.kind = self.kind.or(function.kind);
+        self.interrupt = self.interrupt.or(function.interrupt);
+        self.is_fault |= function.is_fault;
+        self.is_waitid |= function.is_waitid;
+        self.is_exit |= function.is_exit;
+    }
+
+    /// Returns the kind of a wait.
+    pub(crate) fn wait_kind(&self) -> WaitKind {
+        match (self.is_known, self.is_fault) {
+            (false, _) => WaitKind::Unknown,
+            (true, true) => WaitKind::PageFault,
+            (true, false) => self.kind.unwrap_or(WaitKind::Other),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Returns the kind of a stack, innermost function first.
-    fn kind(stack: &[&str]) -> Option<WaitKind> {
-        let functions: Vec<_> = stack.iter().map(|name| KernelFunction::of(name)).collect();
-        if functions.iter().any(|function| function.is_fault) {
-            return Some(WaitKind::PageFault);
+    fn kind(stack: &[&str]) -> WaitKind {
+        let mut kernel = KernelPart::default();
+        stack.iter().for_each(|name| kernel.add(KernelFunction::of(name)));
+        kernel.wait_kind()
+    }
+
+    #[test]
+    fn kinds_have_numbers_and_frames() {
+        for (place, (kind, name, symbol)) in WaitKind::NAMES.into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+            assert_eq!(WaitKind::unpack(kind.pack()), Some(kind));
+            assert_eq!((kind.name(), symbol), (name, format!("[{name}]").as_str()));
         }
-        functions.iter().find_map(|function| function.kind)
+        assert_eq!(WaitKind::unpack(0), None);
+        assert_eq!(WaitKind::unpack(WaitKind::Unknown.pack() + 1), None);
+        assert_eq!(WaitKind::Sleep.stand_in().map(|frame| frame.name), Some("[sleep]"));
+        assert_eq!(WaitKind::Other.stand_in(), None);
     }
 
     #[test]
@@ -317,9 +391,10 @@ mod tests {
             (K::Signal, &["schedule", "do_sigtimedwait", "__x64_sys_rt_sigtimedwait"]),
             (K::Terminal, &["schedule_timeout", "wait_woken", "n_tty_read", "tty_read"]),
         ] {
-            assert_eq!(kind(stack), Some(wanted), "{stack:?}");
+            assert_eq!(kind(stack), wanted, "{stack:?}");
         }
-        assert_eq!(kind(&["schedule", "worker_thread", "kthread"]), None);
+        assert_eq!(kind(&["schedule", "worker_thread", "kthread"]), K::Other);
+        assert_eq!(kind(&[]), K::Unknown);
     }
 
     #[test]
