@@ -1,7 +1,7 @@
 // Packets of traces of any bytes.
 
 use recrep_trace::bts::{self, Branch};
-use recrep_trace::pt::{self, Code, Flow, Gap, Packets, Sink, TakenStep, Task, World};
+use recrep_trace::pt::{self, Code, Flow, Gap, Graph, Packets, Sink, TakenStep, Task, World};
 use recrep_trace::spe::{Packet, PacketError, PacketKind, RecordReader};
 
 /// A byte of choice, then packets of Arm SPE. Each that is read comes back from its bytes, and no
@@ -69,13 +69,23 @@ impl World for FuzzedCode<'_> {
     }
 }
 
-/// Counts the branches of steps.
+/// Branches of steps, in order and by counts.
 #[derive(Default)]
-struct Branches(u64);
+struct Branches {
+    listed: u64,
+    counts: pt::StepCounts,
+    counted: u64,
+}
 
 impl Sink for Branches {
     fn step(&mut self, step: &TakenStep<'_>) {
-        step.branches(|_, _| self.0 += 1);
+        step.branches(|_, _| self.listed += 1);
+        self.counts.add(step.graph, step.code, step.step);
+    }
+
+    fn finish_task(&mut self, graph: &Graph, code: &dyn Code) {
+        self.counts.branches(graph, code, |_, count| self.counted += count);
+        self.counts.clear();
     }
 
     fn gap(&mut self, _: Gap, _: Task, _: u64) {}
@@ -101,9 +111,5 @@ pub(crate) fn pt(bytes: &[u8]) {
     let rates = pt::ClockRates { mtc_shift: 3, tsc: 84, crystal: 2, non_turbo: 20 };
     let clock = pt::Clock::from_rates(rates, 0);
     flow.run(trace, trace.len(), clock, &mut FuzzedCode(code), &mut branches);
-    let mut counted = 0;
-    for task in flow.into_totals().tasks() {
-        task.branches(&FuzzedCode(code), |_, count| counted += count);
-    }
-    assert_eq!(branches.0, counted);
+    assert_eq!(branches.listed, branches.counted);
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use recrep_fixtures::trace::{Clocks, Image, Logged, Settings, Timing, Walk};
-use recrep_trace::pt::{Branch, Clock, Code, Executed, Flow, Gap, Sink, TakenStep, Task, World};
+use recrep_trace::pt::{
+    Branch, Clock, Code, Executed, Flow, Gap, Graph, Sink, StepCounts, TakenStep, Task, World,
+};
 
 const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
 const ADDRESS: u64 = 0x7f12_3456_7000;
@@ -34,6 +36,11 @@ struct List {
     branches: Vec<(u64, u64, u64)>,
     gaps: Vec<Gap>,
     instructions: u64,
+    /// `None` where they are not asked for.
+    counts: Option<StepCounts>,
+    /// What the counts say: branches by source and target, instructions.
+    counted: HashMap<(u64, u64), u64>,
+    counted_instructions: u64,
 }
 
 impl Sink for List {
@@ -48,10 +55,22 @@ impl Sink for List {
         let mut branches = branches.into_iter();
         step.branches(|branch, is_last| assert_eq!(branches.next(), Some((branch, is_last))));
         assert_eq!(branches.next(), None);
+        if let Some(counts) = &mut self.counts {
+            counts.add(step.graph, step.code, step.step);
+        }
         step.branches(|branch, is_last| {
             let time = if is_last { step.times.now } else { step.times.before };
             self.branches.push((branch.from, branch.to, time));
         });
+    }
+
+    fn finish_task(&mut self, graph: &Graph, code: &dyn Code) {
+        let Self { counts: Some(counts), counted, counted_instructions, .. } = self else { return };
+        counts.branches(graph, code, |Branch { from, to, .. }, count| {
+            *counted.entry((from, to)).or_default() += count;
+        });
+        counts.instructions(graph, code, |_, count| *counted_instructions += count);
+        counts.clear();
     }
 
     fn gap(&mut self, gap: Gap, _: Task, _: u64) {
@@ -60,8 +79,8 @@ impl Sink for List {
 }
 
 /// Decodes a trace in so many parts.
-fn decode(image: &Image, walk: &Walk, parts: usize) -> (List, Flow) {
-    let mut list = List::default();
+fn decode(image: &Image, walk: &Walk, parts: usize) -> List {
+    let mut list = List { counts: Some(StepCounts::default()), ..List::default() };
     let mut flow = Flow::new();
     let starts: Vec<usize> =
         walk.psbs.iter().copied().step_by(walk.psbs.len().div_ceil(parts)).collect();
@@ -71,7 +90,7 @@ fn decode(image: &Image, walk: &Walk, parts: usize) -> (List, Flow) {
         let part = walk.trace.get(*start..).unwrap_or_default();
         flow.run(part, end - start, clock, &mut OneImage(image), &mut list);
     }
-    (list, flow)
+    list
 }
 
 fn pairs(branches: impl Iterator<Item = (u64, u64)>) -> HashMap<(u64, u64), u64> {
@@ -82,55 +101,27 @@ fn pairs(branches: impl Iterator<Item = (u64, u64)>) -> HashMap<(u64, u64), u64>
     pairs
 }
 
-fn variants() -> Vec<Settings> {
-    let base = Settings::default();
-    vec![
-        base,
-        Settings { compresses_returns: false, ..base },
-        Settings { has_long_outcomes: true, ..base },
-        Settings { defers_targets: true, ..base },
-        Settings { defers_targets: true, has_long_outcomes: true, ..base },
-        Settings { psb_every: 300, ..base },
-        Settings { psb_every: 20_000, ..base },
-        Settings { fault_every: 50, ..base },
-        Settings { fault_every: 1_000, psb_every: 300, defers_targets: true, ..base },
-        Settings { timing: Timing::Tsc, ..base },
-        Settings { timing: Timing::Mtc, fault_every: 1_000, ..base },
-        Settings { timing: Timing::Cyc, has_long_outcomes: true, ..base },
-    ]
-}
-
 #[test]
 fn walks_decode_to_their_logs() {
     let Ok(image) = Image::read(Path::new(LIBC), ADDRESS) else {
         println!("skipped: there is no {LIBC}");
         return;
     };
-    for (seed, settings) in (1..).zip(variants()) {
+    for (seed, settings) in (1..).zip(Settings::variants()) {
         let mut log: Vec<Logged> = Vec::new();
         let walk = Walk::through(&image, settings, seed, 20_000, |branch| log.push(branch));
         let expected: Vec<_> = log.iter().map(|branch| (branch.from, branch.to)).collect();
         for parts in [1, 2, 7, 100, 1_000] {
-            let (list, flow) = decode(&image, &walk, parts.min(walk.psbs.len()));
+            let list = decode(&image, &walk, parts.min(walk.psbs.len()));
             assert_eq!(list.gaps, [], "{settings:?} in {parts} parts");
             assert_eq!(list.instructions, walk.instructions, "{settings:?} in {parts} parts");
             let found: Vec<_> = list.branches.iter().map(|(from, to, _)| (*from, *to)).collect();
             let first = found.iter().zip(&expected).position(|(found, log)| found != log);
             assert_eq!(first, None, "{settings:?} in {parts} parts");
             assert_eq!(found.len(), expected.len());
-            let mut counted: HashMap<(u64, u64), u64> = HashMap::new();
-            let (mut branches, mut instructions) = (0, 0);
-            let totals = flow.into_totals();
-            for task in totals.tasks() {
-                task.branches(&OneImage(&image), |Branch { from, to, .. }, count| {
-                    *counted.entry((from, to)).or_default() += count;
-                    branches += count;
-                });
-                task.instructions(&OneImage(&image), |_, count| instructions += count);
-            }
-            assert_eq!(instructions, walk.instructions);
-            assert_eq!(branches, walk.branches);
-            assert!(counted == pairs(expected.iter().copied()), "{settings:?}");
+            assert_eq!(list.counted_instructions, walk.instructions);
+            assert_eq!(list.counted.values().sum::<u64>(), walk.branches);
+            assert!(list.counted == pairs(expected.iter().copied()), "{settings:?}");
         }
     }
 }

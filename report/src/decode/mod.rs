@@ -25,6 +25,7 @@ mod samples;
 mod spe;
 mod time;
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use recrep_console::units;
@@ -63,6 +64,21 @@ fn decoding<'i>(
     }
 }
 
+/// What is read of traces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedTraces<'q> {
+    pub itrace: &'q Itrace,
+    /// Records may be sums of samples that differ in time alone.
+    pub as_sums: bool,
+}
+
+impl<'q> WantedTraces<'q> {
+    /// Each sample.
+    pub(crate) fn each(itrace: &'q Itrace) -> Self {
+        Self { itrace, as_sums: false }
+    }
+}
+
 /// Opens an input with the samples of its traces. Listings get other samples by default than
 /// reports, as in perf.
 ///
@@ -71,15 +87,17 @@ fn decoding<'i>(
 pub(crate) fn open<'i>(
     input: &'i Input,
     keep: Keep,
-    itrace: &Itrace,
+    wanted: WantedTraces<'_>,
     resolver: &'i Resolver,
 ) -> Result<OpenedInput<'i>, OpenError> {
     let mut opened = OpenedInput::new(input, keep)?;
+    let WantedTraces { itrace, as_sums } = wanted;
     let is_chosen = matches!(itrace, Itrace::Chosen(_));
     if let Some(options) = itrace.options(keep == Keep::All)
         && may_have_traces(&opened.file)
         && let Some(traces) = RecordedTraces::read(&opened, options, is_chosen)
     {
+        let traces = RecordedTraces { as_sums, ..traces };
         add(&mut opened, traces, resolver);
     }
     Ok(opened)
@@ -95,8 +113,13 @@ fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>, resolver: &
         true => decoding(traces, file, resolver),
         false => Err("its events cannot be told apart (no PERF_SAMPLE_IDENTIFIER)".to_owned()),
     };
+    let first = file.attrs.entries().len();
+    let mut summed = first..first;
     let (decoder, warnings) = match made {
         Ok(Decoding { decoder, events, unserved }) => {
+            if events.are_sums() {
+                summed.end += events.entries.len();
+            }
             for entry in events.entries {
                 file.attrs.push(entry);
             }
@@ -116,6 +139,7 @@ fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>, resolver: &
         decoder,
         parts,
         endian,
+        summed,
         found,
         recorded_gaps,
         warnings,
@@ -149,6 +173,8 @@ struct DecodedTraces<'i> {
     decoder: Option<Box<dyn TraceDecoder + 'i>>,
     parts: Vec<usize>,
     endian: Endian,
+    /// Events of which a record is a sum of samples.
+    summed: Range<usize>,
     /// What was found in each part, once it was decoded.
     found: Vec<OnceLock<FoundInPart>>,
     /// Gaps that records tell of.
@@ -169,6 +195,10 @@ impl RecordSource for DecodedTraces<'_> {
         if let Some(found) = self.found.get(part) {
             found.get_or_init(|| FoundInPart { samples: samples.samples, gaps });
         }
+    }
+
+    fn summed_events(&self) -> Range<usize> {
+        self.summed.clone()
     }
 
     fn samples(&self) -> u64 {

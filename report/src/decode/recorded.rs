@@ -55,6 +55,8 @@ pub(super) struct RecordedTraces<'i> {
     pub options: SynthOptions,
     /// `true` if the user chose them.
     pub is_chosen: bool,
+    /// `true` if records may be sums of samples that differ in time alone.
+    pub as_sums: bool,
     /// CPUID of the recorded machine.
     pub cpu_id: Option<String>,
 }
@@ -114,6 +116,7 @@ impl<'i> RecordedTraces<'i> {
             has_times,
             options,
             is_chosen,
+            as_sums: false,
             cpu_id: cpu_id.map(|CpuId(text)| text.to_text().into_owned()),
         })
     }
@@ -163,5 +166,15 @@ impl OwnerFinder<'_> {
         let owner = Owner { pid: span.task.pid, tid };
         self.last = Some(span);
         owner
+    }
+
+    /// Returns the time of the next record that changes a thread, its process or what is mapped
+    /// there.
+    pub(super) fn unchanged_until(&self, pid: i32, tid: i32, time: u64) -> u64 {
+        let at = Moment::timed(time, u64::MAX >> 1);
+        let spans = [-1, pid].map(|pid| self.timeline.span(pid, tid, at));
+        let epochs = spans.each_ref().map(|span| self.timeline.epoch(span.task.space, at));
+        let ends = spans.iter().map(|span| &span.moments).chain(epochs.iter().map(|e| &e.moments));
+        ends.map(|moments| moments.end.time()).min().unwrap_or(u64::MAX)
     }
 }

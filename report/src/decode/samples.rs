@@ -1,4 +1,7 @@
 //! Decoded samples: the events that they are of, and their records.
+//!
+//! A record is a sample, or where a report counts samples without asking when they were, the sum of several that
+//! differ in time alone: STREAM_ID is their number then, and PERIOD the sum of their periods.
 
 use recrep_format::abi::{CpuMode, SampleType, Weight};
 use recrep_format::attr::{Attr, AttrEntry};
@@ -15,21 +18,36 @@ const IDS: u64 = 1_000_000_000;
 pub(crate) struct DecodedEvents {
     pub entries: Vec<AttrEntry>,
     next: u64,
+    /// Records are sums of samples.
+    are_sums: bool,
 }
 
 impl DecodedEvents {
     /// Creates the set of events for the trace of this event.
     pub(crate) fn of_traced(traced: &AttrEntry) -> Self {
         let id = traced.ids.first().copied().unwrap_or(0).wrapping_add(IDS);
-        Self { entries: Vec::new(), next: id.max(1) }
+        Self { entries: Vec::new(), next: id.max(1), are_sums: false }
+    }
+
+    /// Makes the records of the events that are added from now on sums of samples.
+    pub(crate) fn sum_samples(&mut self) {
+        self.are_sums = true;
+    }
+
+    /// Returns whether records are sums of samples.
+    pub(crate) fn are_sums(&self) -> bool {
+        self.are_sums
     }
 
     /// Adds an event.
-    pub(crate) fn add(&mut self, name: &str, attr: Attr) -> DecodedEvent {
+    pub(crate) fn add(&mut self, name: &str, mut attr: Attr) -> DecodedEvent {
+        if self.are_sums {
+            attr.sample_type |= SampleType::STREAM_ID | SampleType::PERIOD;
+        }
         let (id, fields) = (self.next, attr.sample_type);
         self.next += 1;
         self.entries.push(AttrEntry { attr, ids: vec![id], name: Some(name.to_owned()) });
-        DecodedEvent { id, fields }
+        DecodedEvent { id, fields, is_summed: self.are_sums }
     }
 }
 
@@ -38,6 +56,8 @@ impl DecodedEvents {
 pub(crate) struct DecodedEvent {
     id: u64,
     fields: SampleType,
+    /// Its records are sums of samples.
+    is_summed: bool,
 }
 
 /// A decoded sample. Only fields that its event has are written.
@@ -76,6 +96,12 @@ impl SampleWriter {
 
     /// Writes a sample of an event.
     pub(crate) fn put(&mut self, event: DecodedEvent, sample: &DecodedSample) {
+        self.put_sum(event, sample, 1);
+    }
+
+    /// Writes so many samples of an event whose records are sums.
+    pub(crate) fn put_sum(&mut self, event: DecodedEvent, sample: &DecodedSample, count: u64) {
+        let stream_id = if event.is_summed { count } else { event.id };
         let has = |field: SampleType| event.fields.contains(field);
         let DecodedSample { pid, tid, .. } = *sample;
         let fields = SampleFields {
@@ -85,9 +111,9 @@ impl SampleWriter {
             time: has(SampleType::TIME).then_some(sample.time),
             addr: has(SampleType::ADDR).then_some(sample.addr),
             id: has(SampleType::ID).then_some(event.id),
-            stream_id: has(SampleType::STREAM_ID).then_some(event.id),
+            stream_id: has(SampleType::STREAM_ID).then_some(stream_id),
             cpu: has(SampleType::CPU).then_some([sample.cpu.unwrap_or(u32::MAX), 0]),
-            period: has(SampleType::PERIOD).then_some(sample.period),
+            period: has(SampleType::PERIOD).then_some(sample.period.wrapping_mul(count)),
             weight: has(SampleType::WEIGHT).then_some(Weight::Whole(sample.weight)),
             data_src: has(SampleType::DATA_SRC).then_some(sample.data_src),
             phys_addr: has(SampleType::PHYS_ADDR).then_some(sample.phys_addr),
@@ -97,7 +123,7 @@ impl SampleWriter {
         let record = Record::new(mode.bits(), Body::Sample(Box::new(fields)));
         // A sample without fields of variable length is never too long.
         if record.encode(&mut self.records).is_ok() {
-            self.samples += 1;
+            self.samples += count;
         }
     }
 }

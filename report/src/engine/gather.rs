@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::counted::NameSources;
 use super::input_profile::profile;
-use crate::decode;
+use crate::decode::{self, WantedTraces};
 use crate::input::several::each_merged;
 use crate::input::{Input, Keep, OpenError};
 use crate::profile::names::{ProfileNames, SharedNames};
@@ -27,6 +27,8 @@ struct Answering<'q> {
     /// The query that is answered: the first input decides which columns are the default.
     answered: OnceLock<Query>,
     second: Option<SecondQuery<'q>>,
+    /// Samples of traces may be sums: nothing reads them one by one.
+    as_sums: bool,
 }
 
 /// Query of the same samples that is answered in the same sessions, so that what comes before the
@@ -63,6 +65,7 @@ impl<'q> Answering<'q> {
             names: SharedNames::of_resolver(),
             answered: OnceLock::new(),
             second: second.map(SecondQuery::new),
+            as_sums: false,
         }
     }
 
@@ -81,8 +84,9 @@ impl<'q> Answering<'q> {
         input: &Input,
         of: &dyn Fn(&Session<'_>) -> T,
     ) -> anyhow::Result<InputAnswer<T>> {
-        let Self { query, resolver, names, answered, second } = self;
-        let opened = decode::open(input, Keep::Some, &query.filters.samples.itrace, resolver)?;
+        let Self { query, resolver, names, answered, second, as_sums } = self;
+        let traces = WantedTraces { itrace: &query.filters.samples.itrace, as_sums: *as_sums };
+        let opened = decode::open(input, Keep::Some, traces, resolver)?;
         let session = &Session::open(&opened, query.mode, Some(resolver));
         let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
         let query =
@@ -115,6 +119,13 @@ pub(crate) fn gather<T: Send>(
     Ok((profile, query, made))
 }
 
+/// Answers the query like [`gather`], where rows and totals are all that is wanted.
+pub(crate) fn gather_rows(query: &Query) -> anyhow::Result<(Profile, Query)> {
+    let answering = Answering { as_sums: query.takes_sums(), ..Answering::new(query, None) };
+    let Gathered { profile, query, .. } = gathered(query, answering, |_| ())?;
+    Ok((profile, query))
+}
+
 /// Answers of all inputs.
 pub(crate) struct Gathered<T> {
     pub(crate) profile: Profile,
@@ -132,7 +143,14 @@ pub(crate) fn gather_two<T: Send>(
     second: Option<&Query>,
     of: impl Fn(&Session<'_>) -> T + Sync,
 ) -> anyhow::Result<Gathered<T>> {
-    let answering = Answering::new(query, second);
+    gathered(query, Answering::new(query, second), of)
+}
+
+fn gathered<T: Send>(
+    query: &Query,
+    answering: Answering<'_>,
+    of: impl Fn(&Session<'_>) -> T + Sync,
+) -> anyhow::Result<Gathered<T>> {
     let of_input = |source: &Source| {
         let InputAnswer { mut profile, second, made } = answering.input(source, &of)?;
         if !query.sources.contains(source) || query.sources.len() > 1 {

@@ -1,6 +1,6 @@
 //! Answers a query; again, if an input changed meanwhile.
 
-use super::gather::gather;
+use super::gather::gather_rows;
 use crate::input::several::retry_if_changed;
 use crate::profile::Profile;
 use crate::query::{ChainOptions, Inspection, Query};
@@ -17,9 +17,8 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
             let chains = ChainOptions::default();
             let counted =
                 Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
-            return Ok((gather(&counted, |_| ())?.0, query.clone()));
+            return Ok((gather_rows(&counted)?.0, query.clone()));
         }
-        let (profile, query, _) = gather(query, |_| ())?;
-        Ok((profile, query))
+        gather_rows(query)
     })
 }

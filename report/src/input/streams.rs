@@ -138,6 +138,11 @@ impl<'f> Streams<'f> {
         self.decoded.iter().map(|source| &**source)
     }
 
+    /// Returns whether each record of an event stands for several samples; STREAM_ID is their number.
+    pub(crate) fn are_sums(&self, event: usize) -> bool {
+        self.decoded().any(|source| source.summed_events().contains(&event))
+    }
+
     /// Returns the number of decoded samples, as far as they are not among the records in memory.
     pub(crate) fn decoded_samples(&self) -> u64 {
         match self.keep {

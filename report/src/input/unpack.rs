@@ -23,6 +23,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -109,6 +110,9 @@ pub(crate) trait RecordSource: Debug + Send + Sync {
 
     /// Appends the records of a part.
     fn decode(&self, part: usize, into: &mut Vec<u8>);
+
+    /// Returns the events of which a record is a sum of samples: STREAM_ID is their number.
+    fn summed_events(&self) -> Range<usize>;
 
     /// Returns the number of samples in the parts that were decoded so far.
     fn samples(&self) -> u64;

@@ -163,6 +163,15 @@ impl Query {
             || self.filters.parallelism.is_some()
     }
 
+    /// Returns whether samples that differ in time alone may be counted as one with their number.
+    pub(crate) fn takes_sums(&self) -> bool {
+        let is_by_time = self.needs(Field::Time)
+            || self.needs(Field::CgroupSpace)
+            || self.needs_parallelism()
+            || self.filters.samples.times.is_some();
+        self.mode == Mode::Samples && !is_by_time
+    }
+
     /// Returns the fields that the columns need.
     pub fn fields(&self) -> Vec<Field> {
         self.columns.iter().flat_map(|column| column.key.declared().fields).copied().collect()

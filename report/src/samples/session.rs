@@ -159,6 +159,11 @@ impl<'f> Session<'f> {
         self.split.samples() + self.streams.decoded_samples()
     }
 
+    /// Returns whether each record of an event stands for several samples; STREAM_ID is their number.
+    pub(crate) fn are_sums(&self, event: usize) -> bool {
+        self.input.profile_samples().is_some() || self.streams.are_sums(event)
+    }
+
     /// Returns the steps in which times are shown.
     pub(crate) fn steps(&self, asked: TimeSteps) -> Steps {
         match asked {

@@ -25,6 +25,8 @@ pub(super) struct EventTraits {
     pub(super) scales: bool,
     pub(super) group: bool,
     pub(super) origin: ChainOrigin,
+    /// `true` if each record stands for several samples; STREAM_ID is their number.
+    pub(super) is_sum: bool,
 }
 
 /// Number of words of the widest keys that are counted the short way.

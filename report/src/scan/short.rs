@@ -90,7 +90,7 @@ impl<'s> Worker<'s> {
         let id = FixedFields::of(raw.bytes, attrs.endian()).recorded(id_at);
         let task = if self.scan.threads.has_tasks { layout.tid } else { Slot::NONE };
         let cpu = if self.layout.cpu { layout.cpu } else { Slot::NONE };
-        let samples = if self.are_sums { layout.stream_id } else { Slot::NONE };
+        let samples = if event.is_sum { layout.stream_id } else { Slot::NONE };
         (!event.reads).then_some(KnownEvent { index, event, layout, id, id_at, task, cpu, samples })
     }
 

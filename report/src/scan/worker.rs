@@ -27,8 +27,6 @@ pub(super) struct Worker<'s> {
     pub(super) scan: &'s Scan<'s>,
     pub(super) attrs: &'s AttrTable,
     pub(super) clock: &'s Clock<'s>,
-    /// `true` if each record of a sample stands for several ones; STREAM_ID is their number.
-    pub(super) are_sums: bool,
     /// Layout of the keys that are counted.
     pub(super) layout: Layout,
     /// Counted samples.
@@ -114,6 +112,7 @@ impl<'s> Worker<'s> {
             scales: scan.counters.scales.get(number) == Some(&true),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
             origin: ChainOrigin::of(&entry.attr),
+            is_sum: scan.session.are_sums(number),
         });
         let events: Vec<_> = events.collect();
         // READ follows the fields of fixed size and precedes all others.
@@ -124,7 +123,6 @@ impl<'s> Worker<'s> {
             scan,
             attrs,
             clock: scan.clock(),
-            are_sums: scan.session.input.profile_samples().is_some(),
             histogram: Histogram::new(layout.len(), events.len()),
             reads: Vec::new(),
             dropped: Dropped::default(),
@@ -211,7 +209,7 @@ impl<'s> Worker<'s> {
 
     /// Returns what a record of a sample counts.
     fn count(&self, event: EventTraits, sample: &Sample<'_, '_>) -> Count {
-        let sum = if self.are_sums { sample.stream_id() } else { None };
+        let sum = if event.is_sum { sample.stream_id() } else { None };
         Count { samples: sum.unwrap_or(1), period: sample.period().unwrap_or(event.period) }
     }
 
@@ -259,7 +257,7 @@ impl<'s> Worker<'s> {
                     self.reading(event, sample, counter.id, reading, reads);
                 }
             }
-            None if self.are_sums => {
+            None if event.is_sum => {
                 let count = self.count(event, sample);
                 self.histogram.count_total(usize::from(event.number), count);
                 if found.is_some() {

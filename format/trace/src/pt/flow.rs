@@ -6,8 +6,9 @@ use super::instruction::{BranchKind, Next};
 use super::ip::Ip;
 use super::packet::{Damage, Outcomes, Packet};
 use super::read::Packets;
+use super::size::CodeSize;
 use super::state::{Flow, Fup, Header, Place, SpaceCode};
-use super::step::{Branch, Gap, Sink, Step, TakenStep, Times, World};
+use super::step::{Branch, Gap, Sink, Step, TakenStep, Task, Times, World};
 
 /// Most blocks one behind the other that need no packet: what takes more is an endless loop.
 const ENDLESS: u32 = 64;
@@ -51,6 +52,7 @@ impl Flow {
                 break;
             }
         }
+        run.finish_task();
         self.header = None;
     }
 }
@@ -159,7 +161,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         self.flow.next_size = None;
         self.times();
         let task = self.world.task(self.flow.clock.now());
-        self.flow.switch(task, header.size.unwrap_or_default());
+        self.switch(task, header.size.unwrap_or_default());
         match header.ip {
             Some(ip) => self.go(ip),
             None => self.flow.place = Place::Off,
@@ -170,7 +172,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
     fn go(&mut self, address: u64) {
         if let Some(size) = self.flow.next_size.take() {
             let task = self.flow.task;
-            self.flow.switch(task, size);
+            self.switch(task, size);
         }
         let code = SpaceCode(&*self.world, self.flow.task.space);
         self.flow.place = Place::At(self.flow.graph.block_at(address, &code));
@@ -183,20 +185,22 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         Times { before, now: self.flow.time }
     }
 
-    /// Counts an edge, and reports it.
-    #[inline]
-    fn take(&mut self, edge: EdgeId, times: Times) {
-        let flow = &mut *self.flow;
-        match flow.count.edges.get_mut(edge as usize) {
-            Some(count) => *count += 1,
-            None => first(&mut flow.count.edges, edge, flow.graph.edge_count()),
-        }
-        self.report(Step::Edge(edge), times);
+    fn branch(&mut self, branch: Branch, times: Times) {
+        self.report(Step::Branch(branch), times);
     }
 
-    fn branch(&mut self, branch: Branch, times: Times) {
-        *self.flow.count.branches.entry(branch).or_default() += 1;
-        self.report(Step::Branch(branch), times);
+    /// Goes on with the code of a task.
+    fn switch(&mut self, task: Task, size: CodeSize) {
+        if (task, size) != (self.flow.task, self.flow.size) {
+            self.finish_task();
+            self.flow.switch(task, size);
+        }
+    }
+
+    /// Tells the sink that what follows is of another graph or task.
+    fn finish_task(&mut self) {
+        let code = SpaceCode(&*self.world, self.flow.task.space);
+        self.sink.finish_task(&self.flow.graph, &code);
     }
 
     #[inline]
@@ -222,7 +226,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             let edge = Graph::continuation(known);
             let time = self.flow.time;
             self.push_calls(block);
-            self.take(edge, Times { before: time, now: time });
+            self.report(Step::Edge(edge), Times { before: time, now: time });
             block = self.follow(edge);
         }
         Err(Gap::Endless)
@@ -290,7 +294,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
                 }
                 _ => return Err(Gap::Mismatch),
             };
-            self.take(edge, times);
+            self.report(Step::Edge(edge), times);
             at = self.follow(edge);
         }
         Ok(at)
@@ -353,7 +357,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         }
         let times = self.times();
         let edge = self.flow.graph.target(block, target.unwrap_or(0));
-        self.take(edge, times);
+        self.report(Step::Edge(edge), times);
         Ok(target.map(|_| self.follow(edge)))
     }
 
@@ -366,7 +370,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         };
         let task = self.world.task(self.flow.clock.now());
         let size = self.flow.next_size.take().unwrap_or(self.flow.size);
-        self.flow.switch(task, size);
+        self.switch(task, size);
         let times = self.times();
         self.branch(Branch::begin_at(to), times);
         self.go(to);
@@ -398,7 +402,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             for is_taken in [false, true] {
                 let edge = Graph::outcome(&block, is_taken);
                 if self.flow.graph.edge(edge).is_some_and(|edge| edge.to == to) {
-                    self.take(edge, times);
+                    self.report(Step::Edge(edge), times);
                     return true;
                 }
             }
@@ -444,7 +448,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             }
             self.push_calls(from);
             let edge = Graph::continuation(&block);
-            self.take(edge, times);
+            self.report(Step::Edge(edge), times);
             from = self.follow(edge);
         }
         let gap = match self.flow.graph.block(from) {
@@ -455,8 +459,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         false
     }
 
-    /// Walks from an instruction to one that follows without a packet, and counts that; returns
-    /// whether it was met.
+    /// Walks from an instruction to one that follows without a packet; returns whether it was met.
     fn walked(&mut self, start: u64, end: u64, times: Times) -> bool {
         let flow = &mut *self.flow;
         let code = SpaceCode(&*self.world, flow.task.space);
@@ -472,18 +475,8 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             for address in pushes {
                 flow.stack.push(address);
             }
-            *flow.count.pieces.entry((start, end)).or_default() += 1;
             self.report(Step::Piece { start, end }, times);
         }
         is_met
-    }
-}
-
-/// Counts an edge that is younger than the table.
-#[cold]
-fn first(counts: &mut Vec<u64>, edge: EdgeId, length: usize) {
-    counts.resize(length, 0);
-    if let Some(count) = counts.get_mut(edge as usize) {
-        *count += 1;
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  calls         calls that have not returned, of parts that are joined
-//!  totals        counts of edges ─► counts of branches and instructions
+//!  totals        steps ─► counts of branches and instructions
 //!  flow          packets + code ─► steps from block to block, gaps     (World: who runs, which code)
 //!  state         where the flow is, and what is known of the code
 //!  step          steps, gaps, and who takes them
@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A *block* is a run of instructions from any address to the next one that needs a packet; it passes direct jumps and calls. An outcome
-//! follows an edge to the next block: no instruction is looked at again. Without an order to keep, only edges are counted.
+//! follows an edge to the next block: no instruction is looked at again. Where no order is needed, only edges are counted.
 //!
 //! A trace may be cut at PSBs, where all that the flow needs is stated anew: parts are decoded in any order, with the same
 //! result.
@@ -49,7 +49,7 @@ pub use read::{Located, Packets, find_psb};
 pub use size::CodeSize;
 pub use state::Flow;
 pub use step::{Branch, Executed, Gap, Sink, Step, TakenStep, Task, Times, World};
-pub use totals::{TaskTotals, Totals};
+pub use totals::StepCounts;
 
 #[cfg(test)]
 mod tests;

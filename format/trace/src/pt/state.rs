@@ -7,15 +7,7 @@ use super::graph::{BlockId, Code, Graph};
 use super::ip::LastIp;
 use super::size::CodeSize;
 use super::stack::ReturnStack;
-use super::step::{Branch, Task, World};
-
-/// Counts of the edges of a graph for a thread.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) edges: Vec<u64>,
-    pub(super) pieces: FxHashMap<(u64, u64), u64>,
-    pub(super) branches: FxHashMap<Branch, u64>,
-}
+use super::step::{Task, World};
 
 /// Identifies a graph: an address space and the size of its code.
 pub(super) type GraphKey = (u32, CodeSize);
@@ -54,10 +46,8 @@ pub(super) struct Header {
 #[derive(Debug)]
 pub struct Flow {
     pub(super) graphs: FxHashMap<GraphKey, Graph>,
-    pub(super) counts: FxHashMap<(GraphKey, u32), Counts>,
-    /// Those of the task that runs; taken out of the maps above.
+    /// That of the task that runs, taken out of the map above.
     pub(super) graph: Graph,
-    pub(super) count: Counts,
     pub(super) task: Task,
     pub(super) size: CodeSize,
     pub(super) next_size: Option<CodeSize>,
@@ -95,9 +85,7 @@ impl Flow {
     pub fn new() -> Self {
         Self {
             graphs: FxHashMap::default(),
-            counts: FxHashMap::default(),
             graph: Graph::new(CodeSize::Bits64),
-            count: Counts::default(),
             task: Task::default(),
             size: CodeSize::Bits64,
             next_size: None,
@@ -113,29 +101,13 @@ impl Flow {
         }
     }
 
-    /// Puts the graph and the counts of the task that ran back into their tables, and takes those
-    /// of `task`.
+    /// Puts the graph of the task that ran back into the table, and takes that of `task`.
     pub(super) fn switch(&mut self, task: Task, size: CodeSize) {
-        if (task, size) == (self.task, self.size) {
-            return;
-        }
         let (before, after) = ((self.task.space, self.size), (task.space, size));
         if before != after {
             let graph = self.graphs.remove(&after).unwrap_or_else(|| Graph::new(size));
             self.graphs.insert(before, std::mem::replace(&mut self.graph, graph));
         }
-        let count = self.counts.remove(&(after, task.thread)).unwrap_or_default();
-        self.counts.insert((before, self.task.thread), std::mem::replace(&mut self.count, count));
         (self.task, self.size) = (task, size);
-    }
-
-    /// Returns the graphs, and the counts of their edges by thread.
-    pub(super) fn into_parts(
-        mut self,
-    ) -> (FxHashMap<GraphKey, Graph>, FxHashMap<(GraphKey, u32), Counts>) {
-        let key = (self.task.space, self.size);
-        self.graphs.insert(key, self.graph);
-        self.counts.insert((key, self.task.thread), self.count);
-        (self.graphs, self.counts)
     }
 }

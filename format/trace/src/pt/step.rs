@@ -155,6 +155,9 @@ pub trait Sink {
     /// Takes a step.
     fn step(&mut self, step: &TakenStep<'_>);
 
+    /// Ends the steps of a task and its code: those of another follow, or none.
+    fn finish_task(&mut self, _graph: &Graph, _code: &dyn Code) {}
+
     /// Takes a gap.
     fn gap(&mut self, gap: Gap, task: Task, time: u64);
 }

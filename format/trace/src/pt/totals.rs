@@ -1,84 +1,110 @@
-//! Sums over the whole of what was decoded: branches and instructions, by counts of edges.
+//! Counts of steps, for answers that need no order: branches and instructions, each block looked at once.
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{Code, Direct, Exit, Graph};
+use super::graph::{Code, Direct, EdgeId, Exit, Graph};
 use super::instruction::{BranchKind, Instruction, Next};
-use super::size::CodeSize;
-use super::state::{Counts, Flow, GraphKey};
-use super::step::{Branch, Step, Task};
+use super::step::{Branch, Step};
 
-/// Counts of all tasks.
-#[derive(Debug)]
-pub struct Totals {
-    graphs: FxHashMap<GraphKey, Graph>,
-    counts: FxHashMap<(GraphKey, u32), Counts>,
+/// How often an edge was taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct EdgeCount {
+    count: u64,
+    /// Instructions of its block.
+    instructions: u64,
 }
 
-/// Counts of a task.
-#[derive(Clone, Copy, Debug)]
-pub struct TaskTotals<'a> {
-    /// The task.
-    pub task: Task,
-    /// Width of its code.
-    pub size: CodeSize,
-    graph: &'a Graph,
-    counts: &'a Counts,
+/// Counts of the steps of a task.
+#[derive(Clone, Debug, Default)]
+pub struct StepCounts {
+    /// By number of the edge.
+    edges: Vec<EdgeCount>,
+    /// Edges with a count.
+    taken: Vec<EdgeId>,
+    pieces: FxHashMap<(u64, u64), u64>,
+    branches: FxHashMap<Branch, u64>,
 }
 
-impl Flow {
-    /// Returns what was counted.
-    pub fn into_totals(self) -> Totals {
-        let (graphs, counts) = self.into_parts();
-        Totals { graphs, counts }
+impl StepCounts {
+    /// Counts a step, and returns the number of its instructions. All must be of the same graph until
+    /// [`Self::clear`].
+    #[inline]
+    pub fn add(&mut self, graph: &Graph, code: &dyn Code, step: Step) -> u64 {
+        match step {
+            Step::Edge(edge) => match self.edges.get_mut(edge as usize) {
+                Some(EdgeCount { count: count @ 1.., instructions }) => {
+                    *count += 1;
+                    *instructions
+                }
+                _ => self.first(graph, code, edge),
+            },
+            Step::Piece { start, end } => {
+                *self.pieces.entry((start, end)).or_default() += 1;
+                graph.instruction_count(step, code).into()
+            }
+            Step::Branch(branch) => {
+                *self.branches.entry(branch).or_default() += 1;
+                0
+            }
+        }
     }
-}
 
-impl Totals {
-    /// Returns the counts of each task, in no order.
-    pub fn tasks(&self) -> impl Iterator<Item = TaskTotals<'_>> {
-        self.counts.iter().filter_map(|(&(key, thread), counts)| {
-            let (space, size) = key;
-            let graph = self.graphs.get(&key)?;
-            Some(TaskTotals { task: Task { space, thread }, size, graph, counts })
-        })
+    #[cold]
+    fn first(&mut self, graph: &Graph, code: &dyn Code, edge: EdgeId) -> u64 {
+        let instructions = graph.instruction_count(Step::Edge(edge), code).into();
+        if self.edges.len() <= edge as usize {
+            self.edges.resize(graph.edge_count(), EdgeCount::default());
+        }
+        if let Some(counted) = self.edges.get_mut(edge as usize) {
+            *counted = EdgeCount { count: 1, instructions };
+            self.taken.push(edge);
+        }
+        instructions
     }
-}
 
-impl TaskTotals<'_> {
+    /// Forgets all counts.
+    pub fn clear(&mut self) {
+        for edge in self.taken.drain(..) {
+            if let Some(counted) = self.edges.get_mut(edge as usize) {
+                counted.count = 0;
+            }
+        }
+        self.pieces.clear();
+        self.branches.clear();
+    }
+
     /// Visits the branches, with their counts; a branch may come several times.
-    pub fn branches(&self, code: &dyn Code, mut visit: impl FnMut(Branch, u64)) {
-        for (branch, count) in &self.counts.branches {
+    pub fn branches(&self, graph: &Graph, code: &dyn Code, mut visit: impl FnMut(Branch, u64)) {
+        for (branch, count) in &self.branches {
             visit(*branch, *count);
         }
-        for (&(start, end), count) in &self.counts.pieces {
-            self.graph
-                .branches(Step::Piece { start, end }, code, |branch, _| visit(branch, *count));
+        for (&(start, end), count) in &self.pieces {
+            graph.branches(Step::Piece { start, end }, code, |branch, _| visit(branch, *count));
         }
         for (edge, count) in self.edges() {
-            self.graph.branches(Step::Edge(edge), code, |branch, _| visit(branch, count));
+            graph.branches(Step::Edge(edge), code, |branch, _| visit(branch, count));
         }
     }
 
-    /// Visits the addresses of the instructions, with their counts; an address may come several times.
-    pub fn instructions(&self, code: &dyn Code, mut visit: impl FnMut(u64, u64)) {
+    /// Visits the addresses of the instructions, with their counts; an address may come several
+    /// times.
+    pub fn instructions(&self, graph: &Graph, code: &dyn Code, mut visit: impl FnMut(u64, u64)) {
         let blocks = self.edges().filter_map(|(edge, count)| {
-            Some((self.graph.block(self.graph.edge(edge)?.block)?.start, None, count))
+            Some((graph.block(graph.edge(edge)?.block)?.start, None, count))
         });
-        let pieces =
-            self.counts.pieces.iter().map(|(&(start, end), &count)| (start, Some(end), count));
+        let pieces = self.pieces.iter().map(|(&(start, end), &count)| (start, Some(end), count));
         let mut runs: FxHashMap<_, u64> = FxHashMap::default();
         for (start, end, count) in blocks.chain(pieces) {
             *runs.entry((start, end)).or_default() += count;
         }
         for ((start, end), count) in runs {
-            self.graph.visit(start, end, code, |instruction| visit(instruction.address, count));
+            graph.visit(start, end, code, |instruction| visit(instruction.address, count));
         }
     }
 
-    fn edges(&self) -> impl Iterator<Item = (u32, u64)> {
-        let counted = (0..).zip(self.counts.edges.iter().copied());
-        counted.filter(|(_, count)| *count > 0)
+    fn edges(&self) -> impl Iterator<Item = (EdgeId, u64)> {
+        let count = |edge: &EdgeId| Some((*edge, self.edges.get(*edge as usize)?.count));
+        self.taken.iter().filter_map(count)
     }
 }
 

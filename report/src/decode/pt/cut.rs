@@ -7,7 +7,13 @@ use recrep_trace::pt::{Clock, ClockRates, Damage, Packet, Packets};
 use crate::decode::queues::{TraceQueue, TraceStretch};
 
 /// Usual length of a part in bytes.
-const PART: u64 = 256 << 10;
+pub(super) const PART: u64 = 256 << 10;
+
+/// Returns the length of parts, of so many bytes of trace, that are counted: what a part met is written once, so few
+/// are better than many, but each core should have several.
+pub(super) fn few(bytes: u64) -> u64 {
+    PART.max(bytes / (4 * rayon::current_num_threads() as u64))
+}
 
 /// Number of bytes that are scanned at once.
 const WINDOW: u64 = 1 << 20;
@@ -23,13 +29,18 @@ pub(super) struct Part {
     pub before: Clock,
 }
 
-/// Cuts the trace of a ring; also returns the number of stretches without a PSB.
-pub(super) fn parts(queue: usize, ring: &TraceQueue<'_>, rates: ClockRates) -> (Vec<Part>, u64) {
+/// Cuts the trace of a ring into parts of this length or more; also returns the number of stretches without a PSB.
+pub(super) fn parts(
+    queue: usize,
+    ring: &TraceQueue<'_>,
+    rates: ClockRates,
+    length: u64,
+) -> (Vec<Part>, u64) {
     let (mut parts, mut unsynchronized) = (Vec::new(), 0);
     for (number, stretch) in ring.stretches.iter().enumerate() {
         let mut begins: Vec<(u64, Clock)> = Vec::new();
         scan(stretch, Clock::from_rates(rates, 0), |at, clock| {
-            if begins.last().is_none_or(|(begin, _)| at - begin >= PART) {
+            if begins.last().is_none_or(|(begin, _)| at - begin >= length) {
                 begins.push((at, clock.clone()));
             }
         });

@@ -4,12 +4,15 @@
 //!   cut    the packets of each ring ─► parts that begin with a PSB, and the time in front of each
 //!   code   address at a time ─► code of the recorded files
 //!   sink   steps from block to block ─► samples, gaps
+//!   count  the same where no order is asked for ─► sums of samples
 //! ```
 //!
 //! What a worker learned of the code, the next part that any worker decodes uses again.
 
 mod code;
+mod count;
 mod cut;
+mod estimate;
 mod info;
 mod sink;
 
@@ -22,6 +25,7 @@ use recrep_format::read::File;
 use recrep_trace::pt::Flow;
 
 use self::code::{RecordedCode, TracedProgram};
+use self::count::CountSink;
 use self::cut::Part;
 use self::info::PtInfo;
 use self::sink::{InstructionPeriod, Instructions, PartSink, Tail, TailSink, TraceEvents};
@@ -29,7 +33,7 @@ use super::decoder::{Decoding, TraceDecoder};
 use super::gaps::{GapReason, Gaps};
 use super::recorded::RecordedTraces;
 use super::samples::{DecodedEvents, SampleWriter};
-use crate::query::{Letter, PeriodUnit};
+use crate::query::{Letter, PeriodUnit, SynthOptions};
 use crate::symbols::Resolver;
 
 /// Bytes behind a part that hold the PSB+ of the next one.
@@ -45,6 +49,8 @@ struct PtDecoder<'i> {
     /// Stretches in which no PSB is.
     unsynchronized: u64,
     events: TraceEvents,
+    /// Records are sums of samples.
+    are_sums: bool,
     /// What each part takes from those before it.
     tails: Vec<Tail>,
     /// Decoders that know code.
@@ -69,6 +75,10 @@ pub(super) fn decoding<'i>(
     let info = PtInfo::of_words(&traces.words, traced.attr.config, is_untimed);
     let mut decoded = DecodedEvents::of_traced(traced);
     let options = &traces.options;
+    let period = instruction_period(&traces, &info);
+    if traces.as_sums && needs_no_order(options, period) {
+        decoded.sum_samples();
+    }
     let mut attr = traces.attr(SampleType::ADDR, info.has_times);
     let is_of_cpus = traces.queues.all.iter().any(|queue| queue.cpu.is_some());
     attr.sample_type.set(SampleType::CPU, is_of_cpus && attr.sample_type.contains(SampleType::CPU));
@@ -76,7 +86,6 @@ pub(super) fn decoding<'i>(
         let config = HwEvent::BRANCH_INSTRUCTIONS.0;
         decoded.add("branches", Attr { config, sample_period: 1, ..attr.clone() })
     });
-    let period = instruction_period(&traces, &info);
     let instructions = period.map(|period| {
         let config = HwEvent::INSTRUCTIONS.0;
         let sample_period = options.period.max(1);
@@ -90,8 +99,10 @@ pub(super) fn decoding<'i>(
         has_returns: options.has(Letter::Returns),
     };
     let unserved = unserved(&traces, period.is_some());
+    let length = if decoded.are_sums() { cut::few(traces.queues.bytes()) } else { cut::PART };
     let rings = traces.queues.all.par_iter().enumerate();
-    let cut: Vec<_> = rings.map(|(number, queue)| cut::parts(number, queue, info.rates)).collect();
+    let cut = rings.map(|(number, queue)| cut::parts(number, queue, info.rates, length));
+    let cut: Vec<_> = cut.collect();
     let unsynchronized = cut.iter().map(|(_, unsynchronized)| unsynchronized).sum();
     let code = RecordedCode::new(&traces.modules, resolver);
     let mut decoder = PtDecoder {
@@ -101,6 +112,7 @@ pub(super) fn decoding<'i>(
         parts: cut.into_iter().flat_map(|(parts, _)| parts).collect(),
         unsynchronized,
         events,
+        are_sums: decoded.are_sums(),
         tails: Vec::new(),
         flows: Mutex::default(),
     };
@@ -120,6 +132,13 @@ fn instruction_period(traces: &RecordedTraces<'_>, info: &PtInfo) -> Option<Inst
         PeriodUnit::Nanoseconds if info.has_times => Some(InstructionPeriod::Nanoseconds(period)),
         _ => None,
     }
+}
+
+/// Returns whether samples are the same in any order: branches, or each instruction. Both have
+/// times of their own.
+fn needs_no_order(options: &SynthOptions, period: Option<InstructionPeriod>) -> bool {
+    let is_each = period == Some(InstructionPeriod::Instructions(1));
+    if options.has(Letter::Branches) { period.is_none() } else { is_each }
 }
 
 /// Returns the letters for which there are no samples.
@@ -201,6 +220,9 @@ impl TraceDecoder for PtDecoder<'_> {
         let now = part.before.now();
         let mut sink = PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now);
         sink.cpu = queue.cpu;
-        self.run(part, &mut sink);
+        match self.are_sums {
+            true => self.run(part, &mut CountSink::new(sink)),
+            false => self.run(part, &mut sink),
+        }
     }
 }

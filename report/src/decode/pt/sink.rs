@@ -1,7 +1,8 @@
 //! Samples of the steps of a trace.
 
-use recrep_trace::pt::{Branch, BranchKind, Gap, Sink, Step, TakenStep, Task};
+use recrep_trace::pt::{Branch, BranchKind, Gap, Sink, TakenStep, Task};
 
+use super::estimate::ClockEstimate;
 use super::info::PtInfo;
 use crate::decode::gaps::{GapReason, Gaps};
 use crate::decode::recorded::OwnerFinder;
@@ -36,7 +37,7 @@ pub(super) struct TraceEvents {
 impl TraceEvents {
     /// Returns whether a branch is a sample, by the rules of perf: where tracing ends counts as a
     /// call, and where it begins as a return.
-    fn has(&self, branch: &Branch) -> bool {
+    pub(super) fn has(&self, branch: &Branch) -> bool {
         use BranchKind::{
             Asynchronous, Begin, Call, Interrupt, InterruptReturn, Return, SystemCall, SystemReturn,
         };
@@ -161,53 +162,15 @@ impl Sink for TailSink<'_> {
     fn gap(&mut self, _: Gap, _: Task, _: u64) {}
 }
 
-/// Estimate of the time at which tracing begins: that of the last packet of time, and two cycles for
-/// each instruction since, as in perf.
-#[derive(Clone, Copy, Debug, Default)]
-struct ClockEstimate {
-    /// Time stamp of the last packet.
-    stamp: u64,
-    /// Instructions since.
-    instructions: u64,
-    /// Those of pieces whose event is still to come.
-    pieces: u64,
-    /// Ticks for the instructions.
-    ticks: u64,
-    /// The last time stamp.
-    last: u64,
-}
-
-impl ClockEstimate {
-    fn pass(&mut self, taken: &TakenStep<'_>) {
-        let TakenStep { step, times, clock, .. } = *taken;
-        let count = u64::from(taken.instruction_count());
-        if times.now != self.stamp {
-            self.stamp = times.now;
-            self.instructions = self.pieces;
-        }
-        self.instructions += count;
-        self.pieces = if matches!(step, Step::Piece { .. }) { self.pieces + count } else { 0 };
-        self.ticks = clock.ticks_of(self.instructions);
-    }
-
-    /// Returns the time of a branch; times never go back.
-    fn time(&mut self, tsc: u64, branch: &Branch) -> u64 {
-        let is_begin = branch.from == 0 && branch.to >> 63 == 0;
-        let estimated = if is_begin { tsc.saturating_add(self.ticks) } else { tsc };
-        self.last = self.last.max(estimated);
-        self.last
-    }
-}
-
 /// Writes the samples of a part.
 pub(super) struct PartSink<'a> {
-    events: &'a TraceEvents,
-    info: &'a PtInfo,
-    samples: &'a mut SampleWriter,
+    pub events: &'a TraceEvents,
+    pub info: &'a PtInfo,
+    pub samples: &'a mut SampleWriter,
     gaps: &'a mut Gaps,
     owners: OwnerFinder<'a>,
     counter: Option<Counter>,
-    estimate: ClockEstimate,
+    pub estimate: ClockEstimate,
     pub cpu: Option<u32>,
     /// The last thread, its time stamp, its process and the time.
     last: Option<(u32, u64, Owner, u64)>,
@@ -230,12 +193,12 @@ impl<'a> PartSink<'a> {
             };
             Counter::new(period, since, info.time(now))
         });
-        let estimate = ClockEstimate { stamp: now, ..ClockEstimate::default() };
+        let estimate = ClockEstimate::new(now, info.has_times && events.branches.is_some());
         Self { events, info, samples, gaps, owners, counter, estimate, cpu: None, last: None }
     }
 
     /// Returns a sample of a thread at this time stamp.
-    fn sample(&mut self, task: Task, tsc: u64) -> DecodedSample {
+    pub(super) fn sample(&mut self, task: Task, tsc: u64) -> DecodedSample {
         let (owner, time) = match self.last {
             Some((thread, at, owner, time)) if (thread, at) == (task.thread, tsc) => (owner, time),
             _ => {
@@ -249,32 +212,46 @@ impl<'a> PartSink<'a> {
         let Owner { pid, tid } = owner;
         DecodedSample { pid, tid, time, cpu: self.cpu, period: 1, ..DecodedSample::default() }
     }
+
+    /// Returns the time up to which the samples of a thread are looked up in the same as this one.
+    pub(super) fn end_of_stretch(&self, sample: &DecodedSample) -> u64 {
+        let DecodedSample { pid, tid, time, .. } = *sample;
+        if self.info.has_times { self.owners.unchanged_until(pid, tid, time) } else { u64::MAX }
+    }
+}
+
+impl DecodedSample {
+    /// Returns this sample at an instruction.
+    pub(super) fn at(self, ip: u64) -> Self {
+        Self { ip, is_kernel: ip >> 63 != 0, ..self }
+    }
+
+    /// Returns this sample of a branch.
+    pub(super) fn of_branch(self, branch: &Branch) -> Self {
+        Self { addr: branch.to, ..self.at(branch.from) }
+    }
 }
 
 impl Sink for PartSink<'_> {
     fn step(&mut self, step: &TakenStep<'_>) {
-        let TakenStep { task, times, .. } = *step;
+        let TakenStep { task, times, clock, .. } = *step;
         if let (Some(mut counter), Some(Instructions { event, .. })) =
             (self.counter, self.events.instructions)
         {
             let sample = self.sample(task, times.now);
             counter.count(step, sample.time, |ip, period| {
-                let is_kernel = ip >> 63 != 0;
-                self.samples.put(event, &DecodedSample { ip, period, is_kernel, ..sample });
+                self.samples.put(event, &DecodedSample { period, ..sample.at(ip) });
             });
             self.counter = Some(counter);
         }
         let Some(event) = self.events.branches else { return };
-        if self.info.has_times {
-            self.estimate.pass(step);
-        }
+        self.estimate.pass(step, step.instruction_count().into());
         step.branches(|branch, is_last| {
-            let tsc = self.estimate.time(if is_last { times.now } else { times.before }, &branch);
+            let stamp = if is_last { times.now } else { times.before };
+            let tsc = self.estimate.time(stamp, &branch, clock);
             if self.events.has(&branch) {
                 let sample = self.sample(task, tsc);
-                let (ip, addr) = (branch.from, branch.to);
-                let is_kernel = ip >> 63 != 0;
-                self.samples.put(event, &DecodedSample { ip, addr, is_kernel, ..sample });
+                self.samples.put(event, &sample.of_branch(&branch));
             }
         });
     }

@@ -19,7 +19,7 @@ use super::samples::{self, EVENT, ReadPieces, SampleGroup, SampleWorker};
 use super::stack_table::StackTable;
 use super::stacks::{FRAMES, FrameCells, STACKS};
 use crate::count::Count;
-use crate::decode;
+use crate::decode::{self, WantedTraces};
 use crate::engine::counted::with_samples;
 use crate::engine::described::dropped_warnings;
 use crate::engine::facts::{RecordingFacts, facts};
@@ -87,8 +87,8 @@ impl InputExport<'_> {
         name: &str,
         input: &Input,
     ) -> anyhow::Result<(Vec<FinishedPart>, Vec<Warning>)> {
-        let opened =
-            decode::open(input, Keep::Some, &self.query.filters.samples.itrace, self.resolver)?;
+        let traces = WantedTraces::each(&self.query.filters.samples.itrace);
+        let opened = decode::open(input, Keep::Some, traces, self.resolver)?;
         let session = &Session::open(&opened, Mode::Samples, Some(self.resolver));
         let mut warnings = fetching::fetch(self.query, session, self.resolver)?;
         let groups = &Groups::read(session.file, &session.split.side_band, &session.clock);

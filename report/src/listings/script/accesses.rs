@@ -13,7 +13,7 @@ use super::filter::ListingFilter;
 use super::frames::Finder;
 use super::sample::ScriptSample;
 use super::values;
-use crate::decode;
+use crate::decode::{self, WantedTraces};
 use crate::engine::fetching;
 use crate::engine::unmatched::{self, RecordedSamples};
 use crate::input::{Input, Keep, each};
@@ -124,7 +124,8 @@ fn list_input(
     out: &mut impl Write,
 ) -> anyhow::Result<ListedAccesses> {
     let (query, mut warnings) = (&asked.query, Vec::new());
-    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace, resolver)?;
+    let traces = WantedTraces::each(&query.filters.samples.itrace);
+    let opened = decode::open(input, Keep::All, traces, resolver)?;
     let session = &Session::open(&opened, Mode::Samples, Some(resolver));
     let symbol_sources = query.symbol_sources.clone();
     let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];

@@ -47,7 +47,7 @@ use std::ops::ControlFlow;
 
 use crate::callchain::ChainLimit;
 use crate::count::{CounterTimes, LOWER_VALUES, times};
-use crate::decode;
+use crate::decode::{self, WantedTraces};
 use crate::engine::unmatched::{self, RecordedSamples};
 use crate::engine::{fetching, multiplexed};
 use crate::exports::outputs::SampleForm;
@@ -115,7 +115,8 @@ fn list(
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
-    let opened = decode::open(input, Keep::All, &query.filters.samples.itrace, &resolver)?;
+    let traces = WantedTraces::each(&query.filters.samples.itrace);
+    let opened = decode::open(input, Keep::All, traces, &resolver)?;
     let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
     if query.header.is_asked() || query.header_only {
         info::comment_on(session, out).context(CANNOT_WRITE)?;
