@@ -21,6 +21,7 @@
 //! | [`cutting`] | files that are cut short while `rep` reads them, and which rules it broke |
 //! | [`agreement`] | `rep` and perf, held against each other on one file |
 //! | [`listing`] | `rep script` and `perf script`, held against each other line by line |
+//! | [`walking`] | lists of branches, held against the log of a random walk |
 //! | [`aliases`] | names of the C library's functions, one for each |
 //! | [`witness`] | what a module's own symbol tables say of a function's name |
 //! | [`table`] | that shape, and how two of them are compared |
@@ -55,4 +56,5 @@ pub mod sources;
 pub mod table;
 pub mod tracing;
 pub mod variants;
+pub mod walking;
 pub mod witness;

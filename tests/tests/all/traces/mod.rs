@@ -4,6 +4,7 @@ mod bts;
 mod damage;
 mod pt;
 mod spe;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

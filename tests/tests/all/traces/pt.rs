@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use recrep_fixtures::trace::{Image, PtFile, Settings, Timing, Walk};
+use recrep_fixtures::trace::{Clocks, Image, PtFile, Settings, Timing, Walk};
+use recrep_tests::forms::is_full;
 use recrep_tests::needs;
 use recrep_tests::perf::{version, versions};
 use recrep_tests::programs::rep;
+use recrep_tests::run::run;
+use recrep_tests::walking::{check, is_within_a_period};
 use tempfile::TempDir;
 
 use super::{assert_equal, json, lines, samples, warnings, written};
@@ -86,6 +89,68 @@ fn instructions_are_counted_through_all_parts() {
     // Each stretch from one TSC to the next is one time.
     assert!(timed > 10 && total <= walk.instructions, "{timed} samples, {total} instructions");
     assert_eq!(samples(&json(&["--itrace=b", "-s", "comm"], file))["branches"], walk.branches);
+}
+
+/// Reports that need no order count blocks of code; with a filter by time they read each sample.
+#[test]
+fn sums_of_samples_are_those_of_each_sample() {
+    let Ok(image) = Image::read(Path::new(LIBC), ADDRESS) else { return };
+    // Several parts, in a full run.
+    let (branches, views) = if is_full() { (600_000, &VIEWS[..]) } else { (4_000, &VIEWS[..2]) };
+    for timing in [Timing::Tsc, Timing::Mtc, Timing::Cyc] {
+        let settings = Settings { timing, fault_every: 1_000, ..Settings::default() };
+        let Walk { trace, psbs, end, .. } = &Walk::through(&image, settings, 5, branches, |_| {});
+        let mut stream = PtFile { image: &image, settings, trace, psbs, end: *end }.stream();
+        // The thread takes other names, mostly between two PSBs.
+        for (name, part) in ["walk", "run", "stroll"].into_iter().cycle().zip(1..40) {
+            let time = Clocks::START + (end - Clocks::START) * part / 40;
+            stream = stream.at(time).comm(name);
+        }
+        let (_dir, file) = written(&stream);
+        for args in views {
+            let expected = answer(args, &["--time", "0,"], &file, "1");
+            assert!(expected.lines().count() > 3, "{args}: {expected}");
+            for threads in if is_full() { &["1", "2", "3"][..] } else { &["2"] } {
+                let found = answer(args, &[], &file, threads);
+                let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+                assert_eq!(differing, None, "{timing:?}, {args}, {threads} threads");
+                assert_eq!(found.len(), expected.len());
+            }
+        }
+    }
+}
+
+/// Views and filters.
+const VIEWS: [&str; 6] = [
+    "--itrace=b -s comm,dso,symbol",
+    "--itrace=i1i -s ip,comm --limit 50",
+    "--itrace=br -s ip --format csv",
+    "--itrace=bc -s pid,tid,comm,cpu --comm run",
+    "--itrace=b -s symbol -F overhead,sample,period --comm walk,stroll",
+    "--itrace=b --stats",
+];
+
+/// Returns what rep prints with these arguments on so many threads.
+fn answer(args: &str, more: &[&str], file: &Path, threads: &str) -> String {
+    let mut rep = rep();
+    rep.args(args.split(' ')).args(more).arg(file).env("RAYON_NUM_THREADS", threads);
+    run(&mut rep).expect(0).text().to_owned()
+}
+
+/// The true clock is known here. Without cycles, times are those of the last step of the crystal clock, as in perf.
+#[test]
+fn times_with_cycles_are_within_a_step_of_the_true_clock() {
+    let Ok(image) = Image::read(Path::new(LIBC), ADDRESS) else { return };
+    let settings = Settings { timing: Timing::Cyc, ..Settings::default() };
+    let mut log = Vec::new();
+    let walk = &Walk::through(&image, settings, 7, 4_000, |branch| log.push(branch));
+    let Walk { trace, psbs, end, .. } = walk;
+    let (_dir, file) =
+        &written(&PtFile { image: &image, settings, trace, psbs, end: *end }.stream());
+    let mut list = rep();
+    list.args(["script", "--itrace=b", "-F", "time,ip,addr", "--ns"]).arg(file);
+    let check = check(&mut list, |each| log.into_iter().for_each(each)).unwrap();
+    assert!(check.differing == 0 && is_within_a_period(&check), "{check:?}");
 }
 
 #[test]
