@@ -37,6 +37,10 @@
 //! `exports` print it. Counting neither sorts nor keeps samples, and does not know the output
 //! format: an export says what it needs of the profile.
 
+#![cfg_attr(
+    not(all(feature = "firefox", feature = "parquet")),
+    allow(dead_code, unused_imports, reason = "these outputs alone need it")
+)]
 #![allow(clippy::len_without_is_empty, reason = "callers never ask for is_empty")]
 
 mod analyses;
