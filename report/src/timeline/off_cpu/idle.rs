@@ -54,8 +54,13 @@ impl KnownTasks {
         self.recorders.contains(&pid)
     }
 
+    /// Returns the numbers of the kernel's threads.
+    pub(super) fn into_kernel(self) -> FxHashSet<u32> {
+        self.kernel
+    }
+
     /// Returns whether all that ran was recorded: then the kernel's threads are among it.
-    fn is_of_all_cpus(&self) -> bool {
+    pub(super) fn is_of_all_cpus(&self) -> bool {
         self.has_idle_tasks || self.kernel.contains(&KTHREADD)
     }
 

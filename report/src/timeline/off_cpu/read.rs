@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use recrep_format::abi::{RecordType, misc};
 use recrep_format::attr::AttrTable;
 use recrep_format::record::{Body, RawRecord};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::idle::KnownTasks;
 use super::mark::{Mark, ThreadRecord};
@@ -57,6 +57,25 @@ pub(crate) struct ThreadFacts {
     pub(crate) unknown_targets: u64,
     /// `true` if wakes by exiting threads are not recorded, so that they are inferred.
     pub(crate) lacks_exits: bool,
+    /// `true` if all that ran was recorded.
+    pub(crate) is_of_all_cpus: bool,
+    /// Numbers of the kernel's threads.
+    pub(crate) kernel: FxHashSet<u32>,
+}
+
+impl ThreadFacts {
+    /// Returns the time from which on samples were taken. Switches of a recording that attached to
+    /// its threads are recorded from before that on, while the recorder read what was there.
+    pub(crate) fn sampled_since(&self) -> u64 {
+        if self.program.is_some() && !self.is_of_all_cpus {
+            return self.between.0;
+        }
+        let wakes = self.wakes.values().flatten().map(|wake| wake.time);
+        let runs = self.threads.iter().filter_map(|(_, thread)| thread.runs.first());
+        let first_wake = wakes.min();
+        let first = runs.map(|run| run.time).chain(first_wake).min();
+        first.filter(|_| first_wake.is_some()).unwrap_or(self.between.0)
+    }
 }
 
 /// What records of threads are read for.
@@ -118,6 +137,8 @@ impl OffCpu {
             program: all.program(),
             unknown_targets,
             lacks_exits: !is_of_cpus,
+            is_of_all_cpus: all.tasks.is_of_all_cpus(),
+            kernel: all.tasks.into_kernel(),
         };
         (times, facts, all.wakes.in_interrupts())
     }

@@ -14,15 +14,22 @@ const EXIT_TO_RUN: u64 = 200_000;
 impl Waits {
     /// Assigns wakes to the stretches of all threads.
     pub(crate) fn of(facts: ThreadFacts) -> Self {
-        let ThreadFacts { mut threads, mut wakes, between, program, .. } = facts;
+        let since = facts.sampled_since();
+        let ThreadFacts { mut threads, mut wakes, between: (_, end), program, .. } = facts;
+        let between = (since, end);
         let has_wakes = !wakes.is_empty();
         threads.sort_unstable_by_key(|(tid, _)| *tid);
         let with_wakes = threads.into_iter().map(|(tid, thread)| {
             (tid, thread, wakes.remove(&tid.cast_unsigned()).unwrap_or_default())
         });
         let with_wakes: Vec<(i32, OffCpuThread, Vec<Wake>)> = with_wakes.collect();
-        let lives =
-            with_wakes.into_par_iter().map(|(tid, thread, wakes)| lives(tid, thread, wakes));
+        let lives = with_wakes.into_par_iter().map(|(tid, thread, wakes)| {
+            let mut lives = lives(tid, thread, wakes, since);
+            for (life, _) in &mut lives {
+                life.is_kernel = facts.kernel.contains(&tid.cast_unsigned());
+            }
+            lives
+        });
         let lives: Vec<Vec<(WaitingThread, Option<u32>)>> = lives.collect();
         let (threads, parents): (Vec<WaitingThread>, Vec<Option<u32>>) =
             lives.into_iter().flatten().unzip();
@@ -36,7 +43,7 @@ impl Waits {
         if facts.lacks_exits {
             waits.infer_exits();
         }
-        waits.find_owners();
+        waits.find_owners(facts.is_of_all_cpus);
         waits
     }
 
@@ -102,11 +109,13 @@ impl Waits {
     }
 }
 
-/// Returns the lives of a thread with their wakes, each with the number of its parent.
+/// Returns the lives of a thread with their wakes, each with the number of its parent; without what
+/// ended before samples were taken.
 fn lives(
     tid: i32,
     thread: OffCpuThread,
     mut wakes: Vec<Wake>,
+    since: u64,
 ) -> Vec<(WaitingThread, Option<u32>)> {
     wakes.sort();
     leave_out_doubles(&mut wakes);
@@ -117,7 +126,8 @@ fn lives(
         let from = if place == 0 { 0 } else { life.known };
         let own_wakes = wakes.split_off(wakes.partition_point(|wake| wake.time < from));
         let own_runs = runs.split_off(runs.partition_point(|run| run.time < from));
-        let ThreadStretches { known, parent, exit, stretches, first_cpu, .. } = life;
+        let ThreadStretches { known, parent, exit, mut stretches, first_cpu, .. } = life;
+        stretches.retain(|stretch| stretch.on > since || stretch.off >= since);
         let mut thread = WaitingThread {
             tid,
             pid,
@@ -125,6 +135,7 @@ fn lives(
             exit,
             parent: NONE,
             first_cpu: u16::try_from(first_cpu).unwrap_or(Stretch::NO_CPU),
+            is_kernel: false,
             stretches,
             wakes: own_wakes,
             runs: own_runs,

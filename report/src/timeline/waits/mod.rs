@@ -42,6 +42,8 @@ pub(crate) struct WaitingThread {
     parent: u32,
     /// CPU on which it ran before the first stretch.
     first_cpu: u16,
+    /// `true` if it is the kernel's.
+    is_kernel: bool,
     /// In order of time, without overlaps.
     pub(crate) stretches: Vec<Stretch>,
     /// In order of time, but for inferred ones, which are last.
@@ -88,6 +90,11 @@ impl WaitingThread {
             Waker::Thread(waker) if waker != own => Some(waker),
             _ => None,
         }
+    }
+
+    /// Returns whether one of the kernel's threads serves this one when it wakes it.
+    fn is_served_by(&self, waker: &Self) -> bool {
+        waker.is_kernel && !self.is_kernel
     }
 
     /// Returns who had the CPU that a stretch ended on.

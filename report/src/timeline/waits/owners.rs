@@ -26,8 +26,9 @@ struct LateStart {
 }
 
 impl Waits {
-    /// Finds for each stretch that ended late the recorded thread that had the CPU until then.
-    pub(super) fn find_owners(&mut self) {
+    /// Finds for each stretch that ended late the recorded thread that had the CPU until then. Of a
+    /// recording of all CPUs it must be of the same program: others take CPUs anyway.
+    pub(super) fn find_owners(&mut self, is_of_all_cpus: bool) {
         let mut by_cpu: FxHashMap<u16, Vec<LateStart>> = FxHashMap::default();
         for (index, thread) in (0..).zip(&self.threads) {
             for (place, stretch) in (0..).zip(&thread.stretches) {
@@ -61,6 +62,31 @@ impl Waits {
                 _ => thread.late.push((late.stretch, handover)),
             }
         }
+        if is_of_all_cpus {
+            self.leave_out_other_programs();
+        }
+    }
+
+    /// Leaves out owners of CPUs that belong to other programs.
+    fn leave_out_other_programs(&mut self) {
+        let known = self.program.and_then(|program| self.index(program.tid, program.time));
+        let of_thread = (0..).zip(&self.threads).map(|(index, thread)| {
+            let is_known = known.is_some_and(|known| self.descends(index, known));
+            if is_known { None } else { Some(thread.pid) }
+        });
+        // Processes of the program that the recorder ran are one program.
+        let programs: Vec<Option<i32>> = of_thread.collect();
+        for (thread, own) in self.threads.iter_mut().zip(&programs) {
+            thread.late.retain(|(_, handover)| programs.get(handover.owner as usize) == Some(own));
+        }
+    }
+
+    /// Returns whether a thread is this ancestor, or was forked by it or by one that was.
+    fn descends(&self, thread: u32, ancestor: u32) -> bool {
+        /// Most generations: a longer line is no program's.
+        const MOST: usize = 1000;
+        let mut line = std::iter::successors(Some(thread), |one| self.thread(*one)?.parent());
+        line.by_ref().take(MOST).any(|one| one == ancestor)
     }
 }
 

@@ -10,7 +10,9 @@
 //!
 //! Each step covers the time down to the next one, so the pieces add up to the span. A thread that
 //! waits for a CPU waits for the thread that has it. The path does not return to a thread when its
-//! wait began: what it did meanwhile could have taken longer without harm.
+//! wait began: what it did meanwhile could have taken longer without harm. But a thread of the kernel
+//! serves: what that did before somebody waited for it was for others, so there the path returns to
+//! the thread that waited, where its wait began.
 
 use super::{PathSpan, WaitingThread, Waits};
 use crate::timeline::off_cpu::{NONE, Stretch, StretchKind};
@@ -81,6 +83,8 @@ struct PathWalk<'w> {
     woke: (u32, u32),
     /// Number of changes of thread at this time.
     jumps: usize,
+    /// On a thread of the kernel: the thread that waited for it, and the start of that wait.
+    served: Option<(u32, u64)>,
 }
 
 impl Waits {
@@ -95,6 +99,7 @@ impl Waits {
             thread: span.thread,
             woke: (NONE, NONE),
             jumps: 0,
+            served: None,
         };
         while walk.at > walk.from {
             walk.step();
@@ -106,6 +111,9 @@ impl Waits {
 
 impl<'w> PathWalk<'w> {
     fn step(&mut self) {
+        if let Some((thread, since)) = self.served.take_if(|(_, since)| self.at <= *since) {
+            return self.jump(since, thread);
+        }
         let Some(thread) = self.waits.thread(self.thread) else {
             return self.piece(self.from, PieceKind::Unknown, NONE);
         };
@@ -175,12 +183,22 @@ impl<'w> PathWalk<'w> {
                     self.piece(since, PieceKind::Runnable, number);
                     if let Some(waker) = thread.waking_thread(stretch, self.thread) {
                         let woken = self.thread;
+                        self.serve(thread, waker, stretch.off);
                         self.jump(since, waker);
                         return self.woke = (woken, number);
                     }
                 }
                 self.piece(stretch.off, PieceKind::Waiting, number);
             }
+        }
+    }
+
+    /// Takes note of who waited for a thread of the kernel, if the path goes on with one.
+    fn serve(&mut self, thread: &WaitingThread, waker: u32, since: u64) {
+        match self.waits.thread(waker) {
+            Some(waker) if thread.is_served_by(waker) => self.served = Some((self.thread, since)),
+            Some(waker) if waker.is_kernel => {}
+            _ => self.served = None,
         }
     }
 
@@ -194,7 +212,8 @@ impl<'w> PathWalk<'w> {
 
     /// Adds the piece from this time on, if it has a length, and goes on from there.
     fn piece(&mut self, from: u64, kind: PieceKind, stretch: u32) {
-        let (from, to) = (from.clamp(self.from, self.at), self.at);
+        let least = self.served.map_or(self.from, |(_, since)| since.max(self.from));
+        let (from, to) = (from.clamp(least.min(self.at), self.at), self.at);
         let wakes = std::mem::replace(&mut self.woke, (NONE, NONE));
         if from < to {
             self.pieces.push(CriticalPiece { thread: self.thread, kind, from, to, stretch, wakes });

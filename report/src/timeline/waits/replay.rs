@@ -7,7 +7,7 @@
 //!
 //! The stretches of all threads are gone through in the order of their ends. A wait ends as long after
 //! its wake as it did, or at once if the wake is before it; a CPU is got when its owner has left it;
-//! waits that no recorded thread ended and preemption keep their lengths. Where the scheduler would
+//! waits that no recorded thread ended, or one of the kernel's, and preemption keep their lengths. Where the scheduler would
 //! put threads, and spinning, are not predicted.
 
 use std::cmp::Reverse;
@@ -106,7 +106,9 @@ impl<S: Savings> Replay<'_, S> {
 
     /// Returns the new time of the wake that a recorded thread ended a stretch with.
     fn new_wake(&self, index: u32, thread: &WaitingThread, stretch: &Stretch) -> Option<u64> {
-        let waker = thread.waking_thread(stretch, index);
+        let serves =
+            |waker: &u32| self.waits.thread(*waker).is_some_and(|waker| thread.is_served_by(waker));
+        let waker = thread.waking_thread(stretch, index).filter(|waker| !serves(waker));
         match (stretch.kind, waker, thread.wake(stretch)) {
             (StretchKind::Starting, None, _) => {
                 thread.parent().map(|parent| self.time_of(parent, stretch.off))

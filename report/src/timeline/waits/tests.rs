@@ -1,5 +1,6 @@
 //! Timelines that are stated by hand, and made-up ones.
 
+mod all_cpus;
 mod made_up;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ struct Recorded {
     /// Wakes get offsets of their own.
     next: u64,
     end: u64,
+    /// Threads of the kernel, of a recording of all CPUs.
+    kernel: Option<Vec<&'static str>>,
 }
 
 impl Recorded {
@@ -80,8 +83,11 @@ impl Recorded {
         }
     }
 
-    fn waits(self, lacks_exits: bool) -> (Waits, Vec<String>) {
+    fn waits(mut self, lacks_exits: bool) -> (Waits, Vec<String>) {
         let end = self.end;
+        let kernel = self.kernel.take();
+        let is_of_all_cpus = kernel.is_some();
+        let kernel = kernel.iter().flatten().map(|name| self.tid(name)).collect();
         let threads = self.records.into_iter().map(|(tid, mut records)| {
             records.sort_by_key(|record| record.time());
             let (thread, _) = ThreadWalk::of(7, &records, end, WantedTimes::Lives);
@@ -93,6 +99,8 @@ impl Recorded {
             between: (0, end),
             program: Some(RecordedProgram { time: 0, tid: 100 }),
             lacks_exits,
+            is_of_all_cpus,
+            kernel,
             ..ThreadFacts::default()
         });
         (waits, self.names)
