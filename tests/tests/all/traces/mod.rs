@@ -35,6 +35,16 @@ fn lines(command: &mut Command) -> Vec<String> {
     lines
 }
 
+/// Returns the packets in a dump of rep or of perf: offset, bytes, and what they are.
+fn packets(dump: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    dump.lines().filter_map(|line| {
+        let line = line.trim_start_matches(['.', ' ']);
+        let (at, rest) = line.split_once([':', ' '])?;
+        let is_packet = at.len() == 8 && at.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_packet.then(|| (at, rest.split_whitespace().collect()))
+    })
+}
+
 /// Fails with the first lines that differ.
 #[track_caller]
 fn assert_equal(ours: &[String], perfs: &[String]) {

@@ -1,6 +1,6 @@
 //! Intel PT: random walks through the C library, against their logs and perf.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recrep_fixtures::trace::{Clocks, Image, PtFile, Settings, Timing, Walk};
 use recrep_tests::forms::is_full;
@@ -11,7 +11,7 @@ use recrep_tests::run::run;
 use recrep_tests::walking::{check, is_within_a_period};
 use tempfile::TempDir;
 
-use super::{assert_equal, json, lines, samples, warnings, written};
+use super::{assert_equal, json, lines, packets, samples, warnings, written};
 
 const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
 const ADDRESS: u64 = 0x7f12_3456_7000;
@@ -19,7 +19,7 @@ const ADDRESS: u64 = 0x7f12_3456_7000;
 /// A recording of a walk.
 struct Recording {
     _dir: TempDir,
-    file: std::path::PathBuf,
+    file: PathBuf,
     /// Lines of the branches, as scripts print them.
     log: Vec<String>,
     walk: Walk,
@@ -168,6 +168,44 @@ fn calls_and_returns_are_branches_of_their_kind() {
             }
         }
     }
+}
+
+/// Of traces made here, and of those of real processors in the corpus.
+#[test]
+fn packets_are_those_of_perf() {
+    if !needs::commands("perf") {
+        return;
+    }
+    let base = Settings::default();
+    let made = [
+        Settings { timing: Timing::Mtc, fault_every: 50, psb_every: 300, ..base },
+        Settings { timing: Timing::Cyc, has_long_outcomes: true, ..base },
+    ];
+    let made: Vec<Recording> = made.into_iter().filter_map(|way| recorded(way, 2_000)).collect();
+    let mut files: Vec<PathBuf> = made.iter().map(|recording| recording.file.clone()).collect();
+    if let Some(folder) = needs::corpus() {
+        let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.extend(all.filter(|file| file.to_string_lossy().contains("intel_pt")));
+    }
+    for file in &files {
+        let args = ["dump", "--packets", "--type", "AUXTRACE"];
+        let ours = described(run(rep().args(args).arg(file)).expect(0).text());
+        assert!(ours.len() > 500, "{}: {} packets", file.display(), ours.len());
+        for perf in versions() {
+            let perfs = run(version(&perf).args(["script", "-D", "-i"]).arg(file)).expect(0);
+            assert_equal(&ours, &described(perfs.text()));
+        }
+    }
+}
+
+/// Returns offsets and meanings of packets but padding, which perf shows as a part of the packet before.
+fn described(dump: &str) -> Vec<String> {
+    let is_byte = |word: &&&str| word.len() == 2 && u8::from_str_radix(word, 16).is_ok();
+    let described = packets(dump).map(|(at, words)| {
+        let bytes = words.iter().take_while(is_byte).count();
+        format!("{at} {}", words[bytes..].join(" "))
+    });
+    described.filter(|packet| !packet.ends_with(" PAD")).collect()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use recrep_tests::perf::{version, versions};
 use recrep_tests::programs::rep;
 use recrep_tests::run::run;
 
-use super::{assert_equal, json, lines, samples, warnings, written};
+use super::{assert_equal, json, lines, packets, samples, warnings, written};
 
 /// All letters for which SPE has samples.
 const LETTERS: &str = "--itrace=i1ibfmtaM";
@@ -194,20 +194,14 @@ fn packets_are_those_of_perf() {
     }
     let (_dir, file) = written(&SpeTraces { has_untimed: true, ..SpeTraces::default() }.stream());
     let ours = run(rep().args(["dump", "--packets", "--type", "AUXTRACE"]).arg(&file)).expect(0);
-    let packet = |line: &str| {
-        let (at, rest) = line
-            .trim_start_matches(['.', ' '])
-            .split_once(':')
-            .or_else(|| line.trim_start().split_once(' '))?;
-        let is_packet = at.len() == 8 && at.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let rest = rest.split_whitespace().collect::<Vec<_>>().join(" ");
-        is_packet.then(|| format!("{at} {rest}"))
+    let list = |dump: &str| -> Vec<String> {
+        packets(dump).map(|(at, words)| format!("{at} {}", words.join(" "))).collect()
     };
-    let ours: Vec<String> = ours.text().lines().filter_map(packet).collect();
+    let ours = list(ours.text());
     assert!(ours.len() > 10_000);
     // perf 6.1 knows fewer kinds of operations.
     let Some(perf) = versions().into_iter().nth(1) else { return };
     let perfs = run(version(&perf).args(["script", "-D", "-i"]).arg(&file)).expect(0);
-    let perfs: Vec<String> = perfs.text().lines().filter_map(packet).collect();
+    let perfs = list(perfs.text());
     assert_equal(&ours, &perfs);
 }
