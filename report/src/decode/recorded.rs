@@ -99,7 +99,7 @@ impl<'i> RecordedTraces<'i> {
                 None => Cow::Owned(raw.payload.to_vec()),
             }
         };
-        let moments = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
+        let moments = Clock::new(&file.attrs, file.mode, &split);
         let mut side_band = SideBand::read(file, &split.side_band, &moments, input.written());
         let mut entries = file.attrs.entries().iter();
         let has_times = entries.any(|e| e.attr.sample_type.contains(SampleType::TIME));

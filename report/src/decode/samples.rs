@@ -5,9 +5,9 @@
 
 use recrep_format::abi::{CpuMode, SampleType, Weight};
 use recrep_format::attr::{Attr, AttrEntry};
-use recrep_format::bytes::Encoder;
+use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
-use recrep_format::record::{Body, Record, SampleFields};
+use recrep_format::record::{Body, BranchStack, Record, SampleFields};
 
 /// Distance between the ids of a recorded event and of those that are made of its trace, as in
 /// perf.
@@ -62,7 +62,7 @@ pub(crate) struct DecodedEvent {
 
 /// A decoded sample. Only fields that its event has are written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DecodedSample {
+pub(crate) struct DecodedSample<'a> {
     pub is_kernel: bool,
     pub ip: u64,
     pub pid: i32,
@@ -74,19 +74,33 @@ pub(crate) struct DecodedSample {
     pub weight: u64,
     pub data_src: u64,
     pub phys_addr: u64,
+    /// Words of the callchain.
+    pub callchain: &'a [u64],
+    /// The last branches, newest first.
+    pub branches: &'a [LastBranch],
+}
+
+/// A branch that was taken before a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LastBranch {
+    pub from: u64,
+    pub to: u64,
 }
 
 /// Writes decoded samples as records.
 #[derive(Debug)]
 pub(crate) struct SampleWriter {
     records: Encoder,
+    /// Words of the sample that is written: of its callchain, of its last branches.
+    words: [Encoder; 2],
     /// Number of samples.
     pub samples: u64,
 }
 
 impl SampleWriter {
     pub(crate) fn new(endian: Endian) -> Self {
-        Self { records: Encoder::new(endian), samples: 0 }
+        let words = [Encoder::new(endian), Encoder::new(endian)];
+        Self { records: Encoder::new(endian), words, samples: 0 }
     }
 
     /// Returns the records.
@@ -95,15 +109,24 @@ impl SampleWriter {
     }
 
     /// Writes a sample of an event.
-    pub(crate) fn put(&mut self, event: DecodedEvent, sample: &DecodedSample) {
+    pub(crate) fn put(&mut self, event: DecodedEvent, sample: &DecodedSample<'_>) {
         self.put_sum(event, sample, 1);
     }
 
     /// Writes so many samples of an event whose records are sums.
-    pub(crate) fn put_sum(&mut self, event: DecodedEvent, sample: &DecodedSample, count: u64) {
+    pub(crate) fn put_sum(&mut self, event: DecodedEvent, sample: &DecodedSample<'_>, count: u64) {
         let stream_id = if event.is_summed { count } else { event.id };
         let has = |field: SampleType| event.fields.contains(field);
         let DecodedSample { pid, tid, .. } = *sample;
+        let [callchain, branches] = &mut self.words;
+        let callchain =
+            has(SampleType::CALLCHAIN).then(|| words(callchain, sample.callchain.iter().copied()));
+        let branches = has(SampleType::BRANCH_STACK).then(|| {
+            // Without flags: a trace does not tell what was predicted.
+            let entries = sample.branches.iter().flat_map(|it| [it.from, it.to, 0]);
+            let words = words(branches, entries);
+            BranchStack { hw_idx: Some(u64::MAX), words, counters: None }
+        });
         let fields = SampleFields {
             identifier: has(SampleType::IDENTIFIER).then_some(event.id),
             ip: has(SampleType::IP).then_some(sample.ip),
@@ -117,13 +140,24 @@ impl SampleWriter {
             weight: has(SampleType::WEIGHT).then_some(Weight::Whole(sample.weight)),
             data_src: has(SampleType::DATA_SRC).then_some(sample.data_src),
             phys_addr: has(SampleType::PHYS_ADDR).then_some(sample.phys_addr),
+            callchain,
+            branch_stack: branches,
             ..SampleFields::default()
         };
         let mode = if sample.is_kernel { CpuMode::Kernel } else { CpuMode::User };
         let record = Record::new(mode.bits(), Body::Sample(Box::new(fields)));
-        // A sample without fields of variable length is never too long.
+        // Stacks have at most 1024 entries each: a sample is never too long.
         if record.encode(&mut self.records).is_ok() {
             self.samples += count;
         }
     }
+}
+
+/// Returns words in the byte order of `to`, where they are put.
+fn words(to: &mut Encoder, words: impl Iterator<Item = u64>) -> U64s<'_> {
+    to.clear();
+    for word in words {
+        to.u64(word);
+    }
+    U64s::new(to.as_bytes(), to.endian())
 }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::described::recorded_causes;
 use super::interpreters::{INTERPRETERS, Interpreter, RecordedCommand};
 use super::labeller::{Labeller, frame_at};
-use crate::callchain::{ChainRef, Frame, Stacks, is_entry, largest};
+use crate::callchain::{ChainOrigin, ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
 use crate::count::metrics::share;
 use crate::profile::user_stacks::{
@@ -50,6 +50,8 @@ impl UserChains {
         let limit = |AttrEntry { attr, .. }: &AttrEntry| {
             let by_kernel = source == StackSource::FramePointers;
             let is_left_out = attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER) && by_kernel;
+            let is_traced = ChainOrigin::of(attr) == ChainOrigin::Traced;
+            let is_left_out = is_left_out || is_traced;
             let is_recorded = attr.sample_type.contains(SampleType::CALLCHAIN) && !is_left_out;
             let most = if by_kernel { CUT } else { CUT_BY_REC };
             let asked = u32::from(attr.sample_max_stack);

@@ -79,6 +79,8 @@ pub(crate) struct Split<'a> {
     pub pieces: Vec<Piece<'a>>,
     /// Offset of the first FINISHED_ROUND record.
     pub first_round: Option<u64>,
+    /// Offset from which on records are decoded from others.
+    pub decoded_from: Option<u64>,
     /// Errors that ended the walk before the end of the data, at most one for each stream.
     pub damage: Vec<Error>,
 }
@@ -291,6 +293,7 @@ impl<'a> Piece<'a> {
             side_band: records.map(|(raw, at)| RawRecord { offset: offset + at, ..raw }).collect(),
             pieces: vec![self],
             first_round: skimmed.first_round.map(|at| offset + at),
+            decoded_from: None,
             damage: Vec::new(),
         }
     }

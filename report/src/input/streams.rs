@@ -170,6 +170,8 @@ impl<'f> Streams<'f> {
     /// Walks all streams and cuts them into pieces.
     pub(crate) fn split(&self, endian: Endian) -> Split<'_> {
         let mut split = Split::default();
+        let decoded = self.all.len() - self.decoded.len();
+        split.decoded_from = self.all.get(decoded).map(|stream| stream.begin);
         for stream in &self.all {
             split.walk(&stream.unpacked.parts, stream.begin, endian);
             if stream.unpacked.containers > 0 {

@@ -63,7 +63,7 @@ impl<'f> Session<'f> {
     ) -> Self {
         let OpenedInput { input, file, streams } = opened;
         let split = streams.split(file.endian);
-        let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
+        let clock = Clock::new(&file.attrs, file.mode, &split);
         let records = with_earlier(file, &split.side_band);
         let mut side_band = SideBand::read(file, &records, &clock, input.written());
         let recorder = recorder(file);

@@ -23,7 +23,7 @@ use recrep_format::abi::RecordType;
 use recrep_format::attr::AttrTable;
 use recrep_format::read::Mode;
 
-use crate::input::split::Piece;
+use crate::input::split::{Piece, Split};
 use crate::input::unpack::UnpackBuffer;
 
 /// Largest time value, which like 0 means "no time".
@@ -88,6 +88,7 @@ pub(crate) struct Clock<'f> {
     attrs: &'f AttrTable,
     pieces: Vec<Piece<'f>>,
     first_round: u64,
+    decoded_from: u64,
     ordered: bool,
     limits: OnceLock<FlushLimits>,
 }
@@ -96,17 +97,14 @@ impl<'f> Clock<'f> {
     /// Creates the clock of a file. Without `sample_id_all` the side-band has no times, so the
     /// whole file is read in file order; except in pipe mode, where perf decides before it has read
     /// the attrs.
-    pub(crate) fn new(
-        attrs: &'f AttrTable,
-        mode: Mode,
-        pieces: &[Piece<'f>],
-        first_round: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(attrs: &'f AttrTable, mode: Mode, split: &Split<'f>) -> Self {
+        let Split { pieces, first_round, decoded_from, .. } = split;
         let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
         Self {
             attrs,
             pieces: pieces.iter().filter(|piece| piece.is_recorded()).copied().collect(),
             first_round: first_round.unwrap_or(u64::MAX),
+            decoded_from: decoded_from.unwrap_or(u64::MAX),
             ordered: all || mode == Mode::Pipe,
             limits: OnceLock::new(),
         }
@@ -134,6 +132,10 @@ impl<'f> Clock<'f> {
 
     #[cold]
     fn untimed(&self, offset: u64) -> Moment {
+        if offset >= self.decoded_from {
+            // A trace without times: what is mapped at its end is the best guess.
+            return Moment::untimed(u64::MAX, offset);
+        }
         if offset < self.first_round {
             return Moment::untimed(0, offset);
         }

@@ -6,6 +6,7 @@
 //!   the same, to be checked        KERNEL k1 k2  CHECKED  u1 [callers unknown] u2 u3
 //!   whole, by the recorder         KERNEL k1 k2  RETURNS  u1 u2 u3
 //!   cut short, by the recorder     KERNEL k1 k2  RETURNS  u1 u2  [callers unknown]
+//!   from the trace of a processor  KERNEL k1 k2  RETURNS  u1 u2 u3
 //!   unwound here                   KERNEL k1 k2  UNWOUND  u1 u2  [callers unknown] u4
 //! ```
 //!
@@ -14,7 +15,9 @@
 //! instruction pointer of 0 they are there for the arguments of a system call, and the chain is
 //! whole. If rec could not unwind, the sample has both, and the kernel's part of the chain.
 
-use recrep_format::abi::{BranchSampleType, CpuMode, RecordType, RegsAbi, SampleType, context};
+use recrep_format::abi::{
+    AttrFlags, BranchSampleType, CpuMode, RecordType, RegsAbi, SampleType, context,
+};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::error::Result;
@@ -129,13 +132,21 @@ pub(crate) enum ChainOrigin {
     Calls,
     /// Copied stacks.
     Copied,
+    /// Calls and returns in the trace of a processor.
+    Traced,
 }
 
 impl ChainOrigin {
+    /// Flags of events whose callchains come from a trace: no part is the kernel's.
+    pub(crate) const TRACED: AttrFlags =
+        AttrFlags::EXCLUDE_CALLCHAIN_USER.union(AttrFlags::EXCLUDE_CALLCHAIN_KERNEL);
+
     /// Returns the source for an event with this attr.
     pub(crate) fn of(attr: &Attr) -> Self {
         let copied = SampleType::REGS_USER | SampleType::STACK_USER;
-        if !attr.sample_type.contains(SampleType::CALLCHAIN) {
+        if attr.flags.contains(Self::TRACED) {
+            Self::Traced
+        } else if !attr.sample_type.contains(SampleType::CALLCHAIN) {
             Self::Recorded
         } else if attr.sample_type.contains(SampleType::BRANCH_STACK)
             && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
@@ -193,6 +204,15 @@ impl<'u> ChainSources<'u> {
                     words.retain(|word| *word != MISSING);
                     for marker in words.iter_mut().filter(|word| **word == RETURNS) {
                         *marker = context::USER;
+                    }
+                }
+                return Ok(());
+            }
+            ChainOrigin::Traced => {
+                self.recorded.chain(sample, words)?;
+                if !self.as_recorded {
+                    for marker in words.iter_mut().filter(|word| **word == context::USER) {
+                        *marker = RETURNS;
                     }
                 }
                 return Ok(());

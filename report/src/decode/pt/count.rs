@@ -9,7 +9,8 @@
 
 use recrep_trace::pt::{Branch, Code, Gap, Graph, Sink, Step, StepCounts, TakenStep, Task};
 
-use super::sink::{Instructions, PartSink};
+use super::period::Instructions;
+use super::sink::PartSink;
 use crate::decode::samples::DecodedSample;
 
 /// A stretch of a thread in which nothing changes that its samples are looked up in.
@@ -21,7 +22,7 @@ struct CountedStretch {
     /// Time at which it ends.
     end: u64,
     /// A sample of its first step.
-    sample: DecodedSample,
+    sample: DecodedSample<'static>,
 }
 
 /// Writes the sums of a part.

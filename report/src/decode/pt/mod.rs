@@ -9,30 +9,37 @@
 //!
 //! What a worker learned of the code, the next part that any worker decodes uses again.
 
+mod ahead;
 mod code;
 mod count;
 mod cut;
 mod estimate;
 mod info;
+mod period;
 mod sink;
+mod stacks;
 
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use recrep_format::abi::{HwEvent, SampleType};
+use recrep_format::abi::{BranchSampleType, HwEvent, SampleType};
 use recrep_format::attr::Attr;
 use recrep_format::read::File;
 use recrep_trace::pt::Flow;
 
+use self::ahead::{AheadSink, PartSummary};
 use self::code::{RecordedCode, TracedProgram};
 use self::count::CountSink;
 use self::cut::Part;
 use self::info::PtInfo;
-use self::sink::{InstructionPeriod, Instructions, PartSink, Tail, TailSink, TraceEvents};
+use self::period::{InstructionPeriod, Instructions, Tail};
+use self::sink::{PartSink, TraceEvents};
+use self::stacks::{StackSizes, TracedStacks};
 use super::decoder::{Decoding, TraceDecoder};
 use super::gaps::{GapReason, Gaps};
 use super::recorded::RecordedTraces;
 use super::samples::{DecodedEvents, SampleWriter};
+use crate::callchain::ChainOrigin;
 use crate::query::{Letter, PeriodUnit, SynthOptions};
 use crate::symbols::Resolver;
 
@@ -53,6 +60,8 @@ struct PtDecoder<'i> {
     are_sums: bool,
     /// What each part takes from those before it.
     tails: Vec<Tail>,
+    /// `None` if samples have none.
+    stacks: Option<TracedStacks>,
     /// Decoders that know code.
     flows: Mutex<Vec<Flow>>,
 }
@@ -86,6 +95,17 @@ pub(super) fn decoding<'i>(
         let config = HwEvent::BRANCH_INSTRUCTIONS.0;
         decoded.add("branches", Attr { config, sample_period: 1, ..attr.clone() })
     });
+    // Only branches have an address that they lead to, and no stacks, as in perf.
+    attr.sample_type.remove(SampleType::ADDR);
+    let sizes = period.map_or(StackSizes::NONE, |_| stack_sizes(options));
+    if sizes.frames > 0 {
+        attr.sample_type |= SampleType::CALLCHAIN;
+        attr.flags |= ChainOrigin::TRACED;
+    }
+    if sizes.branches > 0 {
+        attr.sample_type |= SampleType::BRANCH_STACK;
+        attr.branch_sample_type = BranchSampleType::HW_INDEX;
+    }
     let instructions = period.map(|period| {
         let config = HwEvent::INSTRUCTIONS.0;
         let sample_period = options.period.max(1);
@@ -114,9 +134,10 @@ pub(super) fn decoding<'i>(
         events,
         are_sums: decoded.are_sums(),
         tails: Vec::new(),
+        stacks: None,
         flows: Mutex::default(),
     };
-    decoder.tails = decoder.find_tails();
+    decoder.read_ahead(sizes);
     Ok(Decoding { decoder: Box::new(decoder), events: decoded, unserved })
 }
 
@@ -134,10 +155,19 @@ fn instruction_period(traces: &RecordedTraces<'_>, info: &PtInfo) -> Option<Inst
     }
 }
 
+/// Returns the sizes of the stacks of samples.
+fn stack_sizes(options: &SynthOptions) -> StackSizes {
+    StackSizes {
+        frames: if options.has(Letter::Callchains) { options.frames } else { 0 },
+        branches: if options.has(Letter::LastBranches) { options.branches } else { 0 },
+    }
+}
+
 /// Returns whether samples are the same in any order: branches, or each instruction. Both have
 /// times of their own.
 fn needs_no_order(options: &SynthOptions, period: Option<InstructionPeriod>) -> bool {
-    let is_each = period == Some(InstructionPeriod::Instructions(1));
+    let is_each = period == Some(InstructionPeriod::Instructions(1))
+        && stack_sizes(options) == StackSizes::NONE;
     if options.has(Letter::Branches) { period.is_none() } else { is_each }
 }
 
@@ -154,9 +184,9 @@ fn unserved(traces: &RecordedTraces<'_>, has_instructions: bool) -> Vec<(Letter,
         Log => Some("rep dump --packets shows the packets"),
         Instructions if has_instructions => None,
         Instructions => Some("their period must be in instructions, such as i1000i"),
-        Callchains | AddedCallchains | LastBranches | AddedLastBranches | Skip => {
-            Some("rep does not make them of Intel PT")
-        }
+        Callchains | LastBranches if has_instructions => None,
+        Callchains | LastBranches => Some("only samples of instructions have them"),
+        AddedCallchains | AddedLastBranches | Skip => Some("rep does not make them of Intel PT"),
         FirstLevel | LastLevel | Tlb | Remote | Memory => Some("Intel PT does not record that"),
         _ => Some("rep does not decode them"),
     };
@@ -177,27 +207,30 @@ impl PtDecoder<'_> {
         self.flows.lock().unwrap_or_else(PoisonError::into_inner).push(flow);
     }
 
-    /// Counts the instructions since the last sample in front of each part.
-    fn find_tails(&self) -> Vec<Tail> {
-        let Some(Instructions { period, .. }) = self.events.instructions else {
-            return Vec::new();
-        };
-        if period == InstructionPeriod::Instructions(1) {
-            return Vec::new();
+    /// Finds what each part needs of those before it.
+    fn read_ahead(&mut self, sizes: StackSizes) {
+        let period = self.events.instructions.map(|instructions| instructions.period);
+        let period = period.filter(|period| *period != InstructionPeriod::Instructions(1));
+        if period.is_none() && sizes == StackSizes::NONE {
+            return;
         }
         let found = self.parts.par_iter().map(|part| {
-            let mut sink = TailSink::new(period, &self.info, part.before.now());
+            let mut sink = AheadSink::new(&self.info, period, sizes, part.before.now());
             self.run(part, &mut sink);
-            sink.into_tail()
+            sink.into_summary()
         });
-        let found: Vec<Tail> = found.collect();
-        let mut before = Tail::default();
-        let mut tails = Vec::with_capacity(found.len());
-        for tail in found {
-            tails.push(before);
-            before = before.followed_by(tail);
+        let (mut tail, mut ring, mut runs) = (Tail::default(), 0, Vec::new());
+        for (part, summary) in self.parts.iter().zip(found.collect::<Vec<PartSummary>>()) {
+            if part.queue != ring {
+                (tail, ring) = (Tail::default(), part.queue);
+            }
+            self.tails.push(tail);
+            tail = tail.followed_by(summary.tail);
+            runs.push(summary.runs);
         }
-        tails
+        if sizes != StackSizes::NONE {
+            self.stacks = Some(TracedStacks::join(sizes, &self.parts, runs, self.info.has_times));
+        }
     }
 }
 
@@ -209,6 +242,7 @@ impl TraceDecoder for PtDecoder<'_> {
 
     fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps) {
         let tail = self.tails.get(part).copied().unwrap_or_default();
+        let stacks = self.stacks.as_ref().map(|stacks| stacks.at_part(part));
         if part == 0 {
             for _ in 0..self.unsynchronized {
                 gaps.add(GapReason::BadPacket);
@@ -219,7 +253,7 @@ impl TraceDecoder for PtDecoder<'_> {
         let owners = self.traces.owners();
         let now = part.before.now();
         let mut sink = PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now);
-        sink.cpu = queue.cpu;
+        (sink.cpu, sink.stacks) = (queue.cpu, stacks);
         match self.are_sums {
             true => self.run(part, &mut CountSink::new(sink)),
             false => self.run(part, &mut sink),

@@ -1,27 +1,15 @@
 //! Samples of the steps of a trace.
 
-use recrep_trace::pt::{Branch, BranchKind, Gap, Sink, TakenStep, Task};
+use recrep_trace::pt::{Branch, BranchKind, Executed, Gap, Sink, TakenStep, Task};
 
 use super::estimate::ClockEstimate;
 use super::info::PtInfo;
+use super::period::{InstructionCounter, Instructions, Tail};
+use super::stacks::PartStacks;
 use crate::decode::gaps::{GapReason, Gaps};
 use crate::decode::recorded::OwnerFinder;
 use crate::decode::running::Owner;
 use crate::decode::samples::{DecodedEvent, DecodedSample, SampleWriter};
-
-/// Distance between two samples of instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InstructionPeriod {
-    Instructions(u64),
-    Nanoseconds(u64),
-}
-
-/// Samples of instructions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Instructions {
-    pub event: DecodedEvent,
-    pub period: InstructionPeriod,
-}
 
 /// Events of a trace.
 #[derive(Clone, Copy, Debug)]
@@ -51,117 +39,6 @@ impl TraceEvents {
     }
 }
 
-/// Instructions of a part.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tail {
-    /// Number of instructions since the last sample, or since the begin.
-    instructions: u64,
-    /// There was a sample.
-    has_sample: bool,
-}
-
-impl Tail {
-    /// Returns the instructions since the last sample in front of this and what follows it.
-    pub(super) fn followed_by(self, next: Self) -> Self {
-        let before = if next.has_sample { 0 } else { self.instructions };
-        Self { instructions: before + next.instructions, has_sample: true }
-    }
-}
-
-/// Counts instructions from one sample to the next.
-#[derive(Clone, Copy, Debug)]
-struct Counter {
-    period: InstructionPeriod,
-    since: u64,
-    /// Number of the period of time of the last sample.
-    slot: u64,
-}
-
-impl Counter {
-    fn slot(period: InstructionPeriod, time: u64) -> u64 {
-        match period {
-            InstructionPeriod::Instructions(_) => 0,
-            InstructionPeriod::Nanoseconds(period) => time / period,
-        }
-    }
-
-    fn new(period: InstructionPeriod, since: u64, time: u64) -> Self {
-        Self { period, since, slot: Self::slot(period, time) }
-    }
-
-    /// Counts the instructions of a step; `sample` is called with the address of each that is a
-    /// sample, and the number of instructions that it stands for.
-    fn count(&mut self, step: &TakenStep<'_>, time: u64, mut sample: impl FnMut(u64, u64)) {
-        let count = u64::from(step.instruction_count());
-        if count == 0 {
-            return;
-        }
-        match self.period {
-            InstructionPeriod::Instructions(period) if self.since + count >= period => {
-                let mut since = self.since;
-                step.instructions(|instruction| {
-                    since += 1;
-                    if since >= period {
-                        since = 0;
-                        sample(instruction.address, period);
-                    }
-                });
-                self.since = since;
-            }
-            InstructionPeriod::Nanoseconds(_) if self.slot != Self::slot(self.period, time) => {
-                self.slot = Self::slot(self.period, time);
-                let mut last = 0;
-                step.instructions(|instruction| last = instruction.address);
-                sample(last, self.since + count);
-                self.since = 0;
-            }
-            _ => self.since += count,
-        }
-    }
-}
-
-/// Counts the instructions behind the last sample of a part.
-#[derive(Debug)]
-pub(super) struct TailSink<'a> {
-    info: &'a PtInfo,
-    counter: Counter,
-    instructions: u64,
-    has_sample: bool,
-}
-
-impl<'a> TailSink<'a> {
-    pub(super) fn new(period: InstructionPeriod, info: &'a PtInfo, now: u64) -> Self {
-        let counter = Counter::new(period, 0, info.time(now));
-        Self { info, counter, instructions: 0, has_sample: false }
-    }
-
-    /// Returns the instructions since the last sample. Where those are that come each so many
-    /// instructions depends on the parts before: all are counted.
-    pub(super) fn into_tail(self) -> Tail {
-        match self.counter.period {
-            InstructionPeriod::Instructions(_) => {
-                Tail { instructions: self.instructions, has_sample: false }
-            }
-            InstructionPeriod::Nanoseconds(_) => {
-                Tail { instructions: self.counter.since, has_sample: self.has_sample }
-            }
-        }
-    }
-}
-
-impl Sink for TailSink<'_> {
-    fn step(&mut self, step: &TakenStep<'_>) {
-        if matches!(self.counter.period, InstructionPeriod::Instructions(_)) {
-            self.instructions += u64::from(step.instruction_count());
-            return;
-        }
-        let (time, has_sample) = (self.info.time(step.times.now), &mut self.has_sample);
-        self.counter.count(step, time, |_, _| *has_sample = true);
-    }
-
-    fn gap(&mut self, _: Gap, _: Task, _: u64) {}
-}
-
 /// Writes the samples of a part.
 pub(super) struct PartSink<'a> {
     pub events: &'a TraceEvents,
@@ -169,9 +46,11 @@ pub(super) struct PartSink<'a> {
     pub samples: &'a mut SampleWriter,
     gaps: &'a mut Gaps,
     owners: OwnerFinder<'a>,
-    counter: Option<Counter>,
+    counter: Option<InstructionCounter>,
     pub estimate: ClockEstimate,
     pub cpu: Option<u32>,
+    /// `None` if samples have no stacks.
+    pub stacks: Option<PartStacks<'a>>,
     /// The last thread, its time stamp, its process and the time.
     last: Option<(u32, u64, Owner, u64)>,
 }
@@ -187,18 +66,25 @@ impl<'a> PartSink<'a> {
         now: u64,
     ) -> Self {
         let counter = events.instructions.map(|Instructions { period, .. }| {
-            let since = match period {
-                InstructionPeriod::Instructions(period) => tail.instructions % period,
-                InstructionPeriod::Nanoseconds(_) => tail.instructions,
-            };
-            Counter::new(period, since, info.time(now))
+            InstructionCounter::new(period, tail, info.time(now))
         });
         let estimate = ClockEstimate::new(now, info.has_times && events.branches.is_some());
-        Self { events, info, samples, gaps, owners, counter, estimate, cpu: None, last: None }
+        Self {
+            events,
+            info,
+            samples,
+            gaps,
+            owners,
+            counter,
+            estimate,
+            cpu: None,
+            stacks: None,
+            last: None,
+        }
     }
 
     /// Returns a sample of a thread at this time stamp.
-    pub(super) fn sample(&mut self, task: Task, tsc: u64) -> DecodedSample {
+    pub(super) fn sample(&mut self, task: Task, tsc: u64) -> DecodedSample<'static> {
         let (owner, time) = match self.last {
             Some((thread, at, owner, time)) if (thread, at) == (task.thread, tsc) => (owner, time),
             _ => {
@@ -213,14 +99,42 @@ impl<'a> PartSink<'a> {
         DecodedSample { pid, tid, time, cpu: self.cpu, period: 1, ..DecodedSample::default() }
     }
 
+    /// Counts an instruction, and writes its sample if it is one.
+    fn instruction(&mut self, step: &TakenStep<'_>, ip: u64) {
+        let Some(period) = self.counter.as_mut().and_then(InstructionCounter::pass) else { return };
+        let Some(Instructions { event, .. }) = self.events.instructions else { return };
+        let sample = self.sample(step.task, step.times.now);
+        let (callchain, branches) = match &mut self.stacks {
+            Some(stacks) => stacks.at(ip),
+            None => Default::default(),
+        };
+        let sample = DecodedSample { period, callchain, branches, ..sample.at(ip) };
+        self.samples.put(event, &sample);
+    }
+
+    /// Passes a branch, and writes its sample.
+    fn branch(&mut self, step: &TakenStep<'_>, branch: &Branch, is_last: bool) {
+        let TakenStep { task, times, clock, is_end, .. } = *step;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.pass(branch, is_end && is_last);
+        }
+        let Some(event) = self.events.branches else { return };
+        let stamp = if is_last { times.now } else { times.before };
+        let tsc = self.estimate.time(stamp, branch, clock);
+        if self.events.has(branch) {
+            let sample = self.sample(task, tsc);
+            self.samples.put(event, &sample.of_branch(branch));
+        }
+    }
+
     /// Returns the time up to which the samples of a thread are looked up in the same as this one.
-    pub(super) fn end_of_stretch(&self, sample: &DecodedSample) -> u64 {
+    pub(super) fn end_of_stretch(&self, sample: &DecodedSample<'_>) -> u64 {
         let DecodedSample { pid, tid, time, .. } = *sample;
         if self.info.has_times { self.owners.unchanged_until(pid, tid, time) } else { u64::MAX }
     }
 }
 
-impl DecodedSample {
+impl DecodedSample<'_> {
     /// Returns this sample at an instruction.
     pub(super) fn at(self, ip: u64) -> Self {
         Self { ip, is_kernel: ip >> 63 != 0, ..self }
@@ -234,26 +148,25 @@ impl DecodedSample {
 
 impl Sink for PartSink<'_> {
     fn step(&mut self, step: &TakenStep<'_>) {
-        let TakenStep { task, times, clock, .. } = *step;
-        if let (Some(mut counter), Some(Instructions { event, .. })) =
-            (self.counter, self.events.instructions)
-        {
-            let sample = self.sample(task, times.now);
-            counter.count(step, sample.time, |ip, period| {
-                self.samples.put(event, &DecodedSample { period, ..sample.at(ip) });
-            });
-            self.counter = Some(counter);
+        let TakenStep { task, times, .. } = *step;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.enter(task.thread);
         }
-        let Some(event) = self.events.branches else { return };
-        self.estimate.pass(step, step.instruction_count().into());
-        step.branches(|branch, is_last| {
-            let stamp = if is_last { times.now } else { times.before };
-            let tsc = self.estimate.time(stamp, &branch, clock);
-            if self.events.has(&branch) {
-                let sample = self.sample(task, tsc);
-                self.samples.put(event, &sample.of_branch(&branch));
-            }
-        });
+        let has_branches = self.events.branches.is_some();
+        let instructions = step.instruction_count().into();
+        if has_branches {
+            self.estimate.pass(step, instructions);
+        }
+        let time = self.info.time(times.now);
+        let is_due = self.counter.as_mut().is_some_and(|it| it.is_due(instructions, time));
+        if is_due {
+            step.executed(|part| match part {
+                Executed::Instruction(ip) => self.instruction(step, ip),
+                Executed::Branch(branch, is_last) => self.branch(step, &branch, is_last),
+            });
+        } else if has_branches || self.stacks.is_some() {
+            step.branches(|branch, is_last| self.branch(step, &branch, is_last));
+        }
     }
 
     fn gap(&mut self, gap: Gap, _: Task, _: u64) {

@@ -207,6 +207,7 @@ impl PartRecords<'_, '_> {
             weight: record.latency.into(),
             data_src: decoder.cpus.of(self.queue.cpu).data_src(record),
             phys_addr: record.physical_address,
+            ..DecodedSample::default()
         };
         for event in decoder.events.iter().filter(|event| event.has(record)) {
             let sample = match event.letter {

@@ -23,6 +23,7 @@ struct Recording {
     /// Lines of the branches, as scripts print them.
     log: Vec<String>,
     walk: Walk,
+    image: Image,
 }
 
 /// Returns the recording of a walk; `None` where there is no C library at the usual place.
@@ -39,7 +40,7 @@ fn recorded(settings: Settings, branches: u64) -> Option<Recording> {
     let Walk { trace, psbs, end, .. } = &walk;
     let (_dir, file) =
         written(&PtFile { image: &image, settings, trace, psbs, end: *end }.stream());
-    Some(Recording { _dir, file, log, walk })
+    Some(Recording { _dir, file, log, walk, image })
 }
 
 #[test]
@@ -206,6 +207,89 @@ fn described(dump: &str) -> Vec<String> {
         format!("{at} {}", words[bytes..].join(" "))
     });
     described.filter(|packet| !packet.ends_with(" PAD")).collect()
+}
+
+/// Returns the addresses that scripts print in each line: perf has names behind those of callchains,
+/// and more flags of branches. Some versions print offsets in the file, at which `image` is mapped.
+fn addresses(text: &str, image: &Image) -> Vec<String> {
+    let of_word = |word: &str| {
+        if word.starts_with("0x") {
+            return word.split('/').take(2).collect::<Vec<_>>().join(" => ");
+        }
+        let printed = u64::from_str_radix(word, 16).unwrap();
+        let mapped = if printed >> 32 == 0 { image.address - image.offset } else { 0 };
+        format!("{:x}", printed + mapped)
+    };
+    let of_line = |line: &str| -> Vec<String> {
+        let words = line.split_whitespace().enumerate();
+        words
+            .filter(|(at, word)| *at == 0 || word.starts_with("0x"))
+            .map(|(_, w)| of_word(w))
+            .collect()
+    };
+    text.lines().map(of_line).map(|words| words.join(" ")).collect()
+}
+
+#[test]
+fn callchains_and_last_branches_are_those_of_perf() {
+    let base = Settings::default();
+    let chosen = [
+        (Settings { fault_every: 50, ..base }, "i77ig"),
+        (Settings { timing: Timing::Mtc, psb_every: 300, ..base }, "i300ig3l"),
+        (Settings { defers_targets: true, fault_every: 1000, ..base }, "bi500igl7"),
+    ];
+    for (settings, itrace) in chosen {
+        let Some(Recording { file, image, .. }) = &recorded(settings, 20_000) else { return };
+        let itrace = format!("--itrace={itrace}");
+        let fields = if itrace.contains('l') { "ip,brstack" } else { "ip" };
+        let args = ["script", &itrace, "-F", fields];
+        let ours = addresses(run(rep().args(args).arg(file)).expect(0).text(), image);
+        assert!(ours.len() > 500, "{}", ours.len());
+        if needs::commands("perf") {
+            for perf in versions() {
+                let mut perf = version(&perf);
+                let perfs = perf.args(args).arg("--no-inline").arg("-i").arg(file);
+                let perfs = addresses(run(perfs).expect(0).text(), image);
+                let first = ours.iter().zip(&perfs).position(|(ours, perfs)| ours != perfs);
+                assert_eq!(first.map(|at| (&ours[at], &perfs[at])), None, "{itrace}");
+                assert_eq!(ours.len(), perfs.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn callchains_go_on_through_all_parts() {
+    let settings = Settings { fault_every: 500, ..Settings::default() };
+    let Some(Recording { file, walk, image, .. }) = &recorded(settings, 300_000) else { return };
+    assert!(walk.trace.len() > 256 << 10, "one part only");
+    let args = ["script", "--itrace=i5000ig64l64", "-F", "ip,brstack"];
+    let listed = |threads| {
+        let mut command = rep();
+        command.args(args).arg(file).env("RAYON_NUM_THREADS", threads);
+        run(&mut command).expect(0).text().to_owned()
+    };
+    let ours = listed("1");
+    assert_eq!(ours, listed("3"));
+    if needs::commands("perf") {
+        let mut perf = recrep_tests::perf::perf();
+        let perfs = perf.args(args).arg("--no-inline").arg("-i").arg(file);
+        let perfs = addresses(run(perfs).expect(0).text(), image);
+        let ours = addresses(&ours, image);
+        let first = ours.iter().zip(&perfs).position(|(ours, perfs)| ours != perfs);
+        assert_eq!(first.map(|at| (&ours[at], &perfs[at])), None);
+        assert_eq!(ours.len(), perfs.len());
+    }
+    // Reports have them without more ado, and names: what was mapped last, without times.
+    let children = json(&["--itrace=i5000ig", "--children", "-s", "symbol"], file);
+    let rows = children["events"][1]["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["samples"] == 0), "callers that are no samples themselves");
+    let folded = run(rep().args(["--itrace=i5000ig", "--format", "folded"]).arg(file)).expect(0);
+    let named = folded.text().lines().filter(|line| line.contains("libc_message;__fortify_fail"));
+    assert!(named.count() > 10, "{}", folded.text());
+    assert!(!folded.text().contains("[callers unknown]"), "{}", folded.text());
+    let pairs = json(&["--itrace=i5000il", "-b", "-s", "symbol_from,symbol_to"], file);
+    assert!(pairs["events"][1]["rows"].as_array().unwrap().len() > 100);
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What a part needs of those before it: found by reading all parts once.
+
+use recrep_trace::pt::{Code, Gap, Graph, Sink, TakenStep, Task};
+
+use super::info::PtInfo;
+use super::period::{InstructionCounter, InstructionPeriod, Tail};
+use super::stacks::{PartRuns, RunRecorder, StackSizes};
+
+/// What the parts behind a part need of it.
+#[derive(Debug, Default)]
+pub(super) struct PartSummary {
+    pub tail: Tail,
+    pub runs: PartRuns,
+}
+
+/// Finds what the parts behind a part need of it.
+#[derive(Debug)]
+pub(super) struct AheadSink<'a> {
+    info: &'a PtInfo,
+    counting: Option<(InstructionPeriod, InstructionCounter)>,
+    /// Instructions of the part.
+    instructions: u64,
+    has_sample: bool,
+    runs: Option<RunRecorder>,
+}
+
+impl<'a> AheadSink<'a> {
+    pub(super) fn new(
+        info: &'a PtInfo,
+        period: Option<InstructionPeriod>,
+        sizes: StackSizes,
+        now: u64,
+    ) -> Self {
+        let counter = |period| InstructionCounter::new(period, Tail::default(), info.time(now));
+        Self {
+            info,
+            counting: period.map(|period| (period, counter(period))),
+            instructions: 0,
+            has_sample: false,
+            runs: (sizes != StackSizes::NONE).then(|| RunRecorder::new(sizes)),
+        }
+    }
+
+    /// Returns what was found.
+    pub(super) fn into_summary(self) -> PartSummary {
+        let tail = match self.counting {
+            Some((InstructionPeriod::Nanoseconds(_), counter)) => {
+                Tail { instructions: counter.since(), has_sample: self.has_sample }
+            }
+            // Which of them are samples depends on the parts before.
+            _ => Tail { instructions: self.instructions, has_sample: false },
+        };
+        PartSummary { tail, runs: self.runs.map(RunRecorder::into_runs).unwrap_or_default() }
+    }
+}
+
+impl Sink for AheadSink<'_> {
+    fn step(&mut self, step: &TakenStep<'_>) {
+        if let Some(runs) = &mut self.runs {
+            runs.step(step);
+        }
+        let Some((period, counter)) = &mut self.counting else { return };
+        let instructions = step.instruction_count().into();
+        self.instructions += instructions;
+        if matches!(period, InstructionPeriod::Nanoseconds(_))
+            && counter.is_due(instructions, self.info.time(step.times.now))
+        {
+            counter.restart();
+            self.has_sample = true;
+        }
+    }
+
+    fn finish_task(&mut self, _: &Graph, _: &dyn Code) {}
+
+    fn gap(&mut self, _: Gap, _: Task, _: u64) {}
+}
