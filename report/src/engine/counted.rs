@@ -313,6 +313,9 @@ impl NamedCounts<'_> {
             profile.user_stacks.add(stacks.all);
             profile.program_stacks.append(stacks.of_programs);
         }
+        if query.mode == Mode::CriticalPath && purpose == Purpose::Rows {
+            profile.warnings.extend(labeller.spinning(&scanned.rows));
+        }
         if query.has(SortKey::Symbol) {
             let doubts = labeller.count_modules(&scanned.rows, &mut profile.module_uses);
             profile.warnings.extend(doubts.warnings("samples"));

@@ -26,6 +26,7 @@ pub(crate) mod multiplexed;
 pub(crate) mod report;
 pub(crate) mod schedule;
 pub(crate) mod signs;
+mod spinning;
 pub(crate) mod unmatched;
 pub(crate) mod what_if;
 

@@ -36,11 +36,18 @@ impl Warning {
     /// them reach the start of their program.
     pub const MISSING_CALLERS: &'static str = "missing-callers";
 
+    /// Code if much of a critical path is in code that spins.
+    pub const SPINNING: &'static str = "spinning";
+
     /// Returns whether it says what would show more: nothing is wrong with the input.
     pub fn is_hint(&self) -> bool {
         matches!(
             self.code,
-            Self::INTERPRETER | Self::NAMELESS_JIT | Self::BROKEN_STACKS | Self::MISSING_CALLERS
+            Self::INTERPRETER
+                | Self::NAMELESS_JIT
+                | Self::BROKEN_STACKS
+                | Self::MISSING_CALLERS
+                | Self::SPINNING
         )
     }
 

@@ -181,7 +181,8 @@ impl<'w> PathWalk<'w> {
                 let since = thread.runnable_since(stretch).filter(|since| *since <= self.at);
                 if let Some(since) = since {
                     self.piece(since, PieceKind::Runnable, number);
-                    if let Some(waker) = thread.waking_thread(stretch, self.thread) {
+                    let waker = thread.waking_thread(stretch, self.thread);
+                    if let Some(waker) = waker.filter(|waker| self.follows(thread, *waker)) {
                         let woken = self.thread;
                         self.serve(thread, waker, stretch.off);
                         self.jump(since, waker);
@@ -191,6 +192,14 @@ impl<'w> PathWalk<'w> {
                 self.piece(stretch.off, PieceKind::Waiting, number);
             }
         }
+    }
+
+    /// Returns whether the path goes on with the waker of a thread. What a thread of the kernel does
+    /// for others than the one that waits for it is not waited for.
+    fn follows(&self, thread: &WaitingThread, waker: u32) -> bool {
+        let served = self.served.and_then(|(served, _)| self.waits.thread(served));
+        let (Some(served), Some(waker)) = (served, self.waits.thread(waker)) else { return true };
+        !thread.is_kernel || waker.is_kernel || waker.pid == served.pid
     }
 
     /// Takes note of who waited for a thread of the kernel, if the path goes on with one.

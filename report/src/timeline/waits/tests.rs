@@ -90,7 +90,9 @@ impl Recorded {
         let kernel = kernel.iter().flatten().map(|name| self.tid(name)).collect();
         let threads = self.records.into_iter().map(|(tid, mut records)| {
             records.sort_by_key(|record| record.time());
-            let (thread, _) = ThreadWalk::of(7, &records, end, WantedTimes::Lives);
+            // Each thread is a process, where others than the program's are recorded.
+            let pid = if is_of_all_cpus { tid.cast_signed() } else { 7 };
+            let (thread, _) = ThreadWalk::of(pid, &records, end, WantedTimes::Lives);
             (tid.cast_signed(), thread)
         });
         let waits = Waits::of(ThreadFacts {

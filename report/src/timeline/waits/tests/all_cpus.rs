@@ -58,6 +58,15 @@ fn the_path_returns_from_a_thread_of_the_kernel_where_the_wait_began() {
     let (path, _) = on_all_cpus(&events, &["service"]);
     assert_eq!(text(&path[0]), "main 0-100 run");
     assert_eq!(text(&path[1]), "service 100-310 run");
+    // What another program woke it for is not waited for.
+    let mut for_other = events.clone();
+    for_other.retain(|(time, ..)| *time > 61 || *time < 60);
+    for_other.push((200, "other", Wakes("service"), None));
+    for_other.push((201, "service", In, None));
+    let (path, _) = on_all_cpus(&for_other, &["service"]);
+    assert_eq!(text(&path[0]), "main 0-100 run");
+    assert_eq!(text(&path[1]), "service 100-200 wait");
+    assert_eq!(text(&path[3]), "service 201-310 run");
     // The path goes with other threads for good.
     let (path, _) = on_all_cpus(&events, &[]);
     assert_eq!(text(&path[0]), "main 0-60 run");

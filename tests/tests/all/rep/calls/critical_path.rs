@@ -168,6 +168,23 @@ fn waits_have_their_kinds_as_functions() {
 }
 
 #[test]
+fn a_hint_says_that_spinning_is_running() {
+    let place = Place::of(&two_threads());
+    let hints = || {
+        let answer = parsed(place.rep("--critical-path --json"));
+        let warnings = list(&answer["warnings"]).iter();
+        let hints = warnings.filter(|warning| warning["code"] == "spinning");
+        hints.map(|hint| hint["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(hints(), [""; 0]);
+    // It has half of the path.
+    place.put("root/tmp/perf-7.map", format!("{MAIN:x} 10 main\n{PARSE:x} 10 spin_wait\n"));
+    let [hint] = &*hints() else { panic!("{:?}", hints()) };
+    assert!(hint.starts_with("50.0% of the critical path is in code that spins"), "{hint}");
+    assert!(hint.contains("mostly spin_wait"), "{hint}");
+}
+
+#[test]
 fn a_faster_function_gains_as_long_as_it_is_waited_for() {
     let place = Place::of(&two_threads());
     let answer =
