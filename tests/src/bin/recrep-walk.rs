@@ -31,6 +31,10 @@ struct Args {
     #[arg(long, value_name = "N")]
     variant: Option<usize>,
 
+    /// Let each indirect jump and call go to four places, not to any function
+    #[arg(long)]
+    few_targets: bool,
+
     /// Write the files, and check nothing
     #[arg(long)]
     write_only: bool,
@@ -66,6 +70,7 @@ fn run(args: &Args) -> std::io::Result<bool> {
     let share = args.branches / chosen.len().max(1) as u64;
     let mut is_equal = true;
     for (number, settings) in chosen {
+        let settings = Settings { has_few_targets: args.few_targets, ..settings };
         let seed = number as u64;
         let path = args.dir.join(format!("walk-{number}.data"));
         let walk = Walk::through(&image, settings, seed, share, |_| {});
