@@ -19,7 +19,7 @@ pub(crate) enum GapReason {
     CutRecord,
     /// The processor lost packets.
     Overflow,
-    /// Code of the kernel, which is not decoded.
+    /// Code of the kernel that no image has.
     KernelCode,
     /// Code that no file has.
     NoCode,
@@ -49,7 +49,10 @@ impl GapReason {
                 "place where the processor lost packets",
                 "places where the processor lost packets",
             ],
-            Self::KernelCode => ["stretch of kernel code", "stretches of kernel code"],
+            Self::KernelCode => [
+                "stretch of kernel code that is in no file of this machine (--vmlinux)",
+                "stretches of kernel code that are in no file of this machine (--vmlinux)",
+            ],
             Self::NoCode => [
                 "stretch of code that is in no file of this machine",
                 "stretches of code that are in no file of this machine",

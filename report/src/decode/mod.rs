@@ -95,7 +95,7 @@ pub(crate) fn open<'i>(
     let is_chosen = matches!(itrace, Itrace::Chosen(_));
     if let Some(options) = itrace.options(keep == Keep::All)
         && may_have_traces(&opened.file)
-        && let Some(traces) = RecordedTraces::read(&opened, options, is_chosen)
+        && let Some(traces) = RecordedTraces::read(&opened, options, is_chosen, resolver)
     {
         let traces = RecordedTraces { as_sums, ..traces };
         add(&mut opened, traces, resolver);

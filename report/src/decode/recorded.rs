@@ -13,7 +13,7 @@ use super::running::{Owner, RunningThreads};
 use super::time::TimeConverter;
 use crate::input::OpenedInput;
 use crate::query::SynthOptions;
-use crate::symbols::Modules;
+use crate::symbols::{Modules, Resolver};
 use crate::timeline::{Clock, Moment, SideBand, Span, Timeline};
 
 /// Fields that decoded samples have where the traced event has them.
@@ -78,6 +78,7 @@ impl<'i> RecordedTraces<'i> {
         opened: &OpenedInput<'i>,
         options: SynthOptions,
         is_chosen: bool,
+        resolver: &Resolver,
     ) -> Option<Self> {
         let OpenedInput { input, file, streams } = opened;
         let split = streams.split(file.endian);
@@ -101,6 +102,7 @@ impl<'i> RecordedTraces<'i> {
         };
         let moments = Clock::new(&file.attrs, file.mode, &split);
         let mut side_band = SideBand::read(file, &split.side_band, &moments, input.written());
+        side_band.add_jit_code(resolver);
         let mut entries = file.attrs.entries().iter();
         let has_times = entries.any(|e| e.attr.sample_type.contains(SampleType::TIME));
         let cpu_id = file.feature::<CpuId<'_>>().and_then(Result::ok);

@@ -1,4 +1,5 @@
-//! The code that a trace is of: that of the recorded files, where they are mapped at a time.
+//! The code that a trace is of: that of the recorded files, and of JITs' dumps, where it is mapped at
+//! a time.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::info::PtInfo;
 use crate::decode::queues::TraceQueue;
 use crate::decode::recorded::RecordedTraces;
-use crate::symbols::{Module, Modules, Resolver};
+use crate::symbols::{JitFrames, Module, ModuleKind, Modules, Resolver};
 use crate::timeline::{Epoch, ModuleId, Moment, SpaceId};
 
 /// Length of the pieces in which code is read.
@@ -34,6 +35,8 @@ struct CodePiece {
 struct ModuleCode {
     module: Module,
     pieces: Vec<OnceLock<Option<CodePiece>>>,
+    /// The code if it is a JIT's.
+    jit: OnceLock<Option<JitFrames>>,
 }
 
 /// Version of an address space, in which an address means the same.
@@ -56,6 +59,7 @@ impl<'i> RecordedCode<'i> {
         let code = |module: &Module| ModuleCode {
             module: module.clone(),
             pieces: (0..PIECES).map(|_| OnceLock::new()).collect(),
+            jit: OnceLock::new(),
         };
         let modules = modules.iter().map(code).collect();
         Self { resolver, modules, spaces: Mutex::default() }
@@ -63,11 +67,17 @@ impl<'i> RecordedCode<'i> {
 
     /// Returns the code at an address of a module. `mapped` are the addresses of the mapping.
     fn bytes(&self, module: ModuleId, address: u64, mapped: &Range<u64>) -> Option<&[u8]> {
-        let ModuleCode { module, pieces } = self.modules.get(module.0 as usize)?;
-        let number = address / PIECE;
+        let ModuleCode { module, pieces, jit } = self.modules.get(module.0 as usize)?;
+        if matches!(module.kind, ModuleKind::PerfMap { .. }) {
+            let frames = jit.get_or_init(|| self.resolver.jit_frames(module)).as_ref()?;
+            return frames.code_in(&(address..mapped.end)).filter(|code| !code.is_empty());
+        }
+        // A kernel is mapped once, in the upper half.
+        let first = if is_kernel(mapped.start) { mapped.start } else { 0 };
+        let number = address.checked_sub(first)? / PIECE;
         let piece = pieces.get(usize::try_from(number).ok()?)?.get_or_init(|| {
-            let start = mapped.start.max(number * PIECE);
-            let end = mapped.end.min((number + 1) * PIECE + OVERLAP);
+            let start = mapped.start.max(first + number * PIECE);
+            let end = (first + number * PIECE).saturating_add(PIECE + OVERLAP).min(mapped.end);
             let code = self.resolver.load(module).code(&(start..end)).ok()?;
             Some(CodePiece { start, bytes: code.bytes })
         });
@@ -119,12 +129,18 @@ impl<'a, 'i> TracedProgram<'a, 'i> {
     /// Returns the code at an address of a space at a moment.
     fn code_at(&self, space: Option<SpaceId>, address: u64, at: Moment) -> Option<&[u8]> {
         let timeline = &self.traces.timeline;
-        let (place, range) = timeline.place_in(CpuMode::User, space, address, at);
+        let mode = if is_kernel(address) { CpuMode::Kernel } else { CpuMode::User };
+        let (place, range) = timeline.place_in(mode, space, address, at);
         let before = address - range.start;
         let start = place.address.checked_sub(before)?;
         let mapped = start..start.saturating_add(range.end - range.start);
         self.code.bytes(place.module?, place.address, &mapped)
     }
+}
+
+/// Returns whether an address is the kernel's: in the upper half.
+fn is_kernel(address: u64) -> bool {
+    address >> 63 != 0
 }
 
 impl World for TracedProgram<'_, '_> {
@@ -150,9 +166,6 @@ impl World for TracedProgram<'_, '_> {
     }
 
     fn code(&self, number: u32, address: u64) -> Option<&[u8]> {
-        if address >> 63 != 0 {
-            return None;
-        }
         let mut spaces = self.spaces.borrow_mut();
         let (space, at) = (*spaces.entry(number).or_insert_with(|| self.code.space(number)))?;
         drop(spaces);

@@ -1,6 +1,7 @@
 //! Traces of processors, decoded: recordings made here, against perf.
 
 mod bts;
+mod code;
 mod damage;
 mod pt;
 mod spe;

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use super::{assert_equal, json, lines, packets, samples, warnings, written};
 
-const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
-const ADDRESS: u64 = 0x7f12_3456_7000;
+pub(super) const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+pub(super) const ADDRESS: u64 = 0x7f12_3456_7000;
 
 /// A recording of a walk.
 struct Recording {
@@ -290,18 +290,4 @@ fn callchains_go_on_through_all_parts() {
     assert!(!folded.text().contains("[callers unknown]"), "{}", folded.text());
     let pairs = json(&["--itrace=i5000il", "-b", "-s", "symbol_from,symbol_to"], file);
     assert!(pairs["events"][1]["rows"].as_array().unwrap().len() > 100);
-}
-
-#[test]
-fn code_that_is_in_no_file_is_a_gap() {
-    let Ok(mut image) = Image::read(Path::new(LIBC), ADDRESS) else { return };
-    image.path = "/nonexistent/libc.so.6".into();
-    // Nor is there a copy of it.
-    image.build_id = [0xee; 20];
-    let settings = Settings::default();
-    let Walk { trace, psbs, end, .. } = &Walk::through(&image, settings, 11, 2_000, |_| {});
-    let (_dir, file) =
-        written(&PtFile { image: &image, settings, trace, psbs, end: *end }.stream());
-    let told = warnings(&json(&["--itrace=b"], &file), "trace-gaps");
-    assert!(told.iter().any(|gap| gap.contains("in no file of this machine")), "{told:?}");
 }

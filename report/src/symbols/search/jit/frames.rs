@@ -71,6 +71,13 @@ impl JitFrames {
         Ok(Self { machine: parsed.header.machine, all })
     }
 
+    /// Returns the code from an address at which it is looked up, at most to the end of its piece.
+    pub(crate) fn code_in(&self, looked_up: &Range<u64>) -> Option<&[u8]> {
+        let code = self.all.get(self.find(looked_up.start)?)?;
+        let end = looked_up.end.min(code.looked_up.end);
+        code.code_at(&(looked_up.start..end)).map(|(_, bytes)| bytes)
+    }
+
     /// Returns the number of the code that is looked up at an address.
     pub(crate) fn find(&self, address: u64) -> Option<usize> {
         let next = self.all.partition_point(|code| code.looked_up.start <= address);
