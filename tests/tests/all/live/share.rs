@@ -94,7 +94,7 @@ fn a_shared_recording_has_the_rows_and_nothing_private() {
         ("pointers.data", "-e cpu-clock,page-faults -d -F 1999 --call-graph fp"),
         (
             "anns-machine.data",
-            "-e cpu-clock -F 499 --call-graph dwarf,16384 --no-compression-level",
+            "-e cpu-clock -F 499 --call-graph dwarf,32768 --no-compression-level",
         ),
         ("compressed.data", "-e cpu-clock -c 300000 -g -z"),
     ] {
