@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -146,14 +147,29 @@ fn start_of_any_test(command: &mut Command) -> Running {
     let cpus = records(command).then(cpus);
     let [stdout, stderr] =
         [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
-    let child = command
+    command
         .stdin(Stdio::null())
         .stdout(stdout.try_clone().expect("a descriptor can be copied"))
         .stderr(stderr.try_clone().expect("a descriptor can be copied"))
-        .process_group(0)
-        .spawn()
-        .unwrap_or_else(|error| panic!("cannot run {text}: {error}"));
+        .process_group(0);
+    let child = spawned(command).unwrap_or_else(|error| panic!("cannot run {text}: {error}"));
     Running { command: text, child, _cpus: cpus, stdout, stderr }
+}
+
+/// Spawns a child. A program that a test has just written is busy as long as a child that another
+/// test forked meanwhile has not yet closed the descriptor.
+fn spawned(command: &mut Command) -> io::Result<Child> {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match command.spawn() {
+            Err(error)
+                if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Runs a program to its end.

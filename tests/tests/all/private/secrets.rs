@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::Path;
 
 use recrep_format::attr::AttrEntry;
@@ -117,10 +118,25 @@ impl Secrets {
 }
 
 fn is_address(number: u64) -> bool {
-    // Numbers with fewer digits than any address of a program are met by chance, as counts.
-    let digits = number.to_le_bytes().iter().filter(|byte| **byte != 0).count();
-    let is_of_user = (FIRST_ADDRESS..1 << 47).contains(&number) && digits > 2;
-    is_of_user || (1 << 63..KERNEL).contains(&number)
+    // Numbers with fewer digits than any address are met by chance, as counts, or as -1 beside 0.
+    let bytes = number.to_le_bytes();
+    let is_any_of = |range: Range<u64>, padding: u8| {
+        range.contains(&number)
+            && bytes.iter().filter(|byte| ![0, padding].contains(*byte)).count() > 2
+    };
+    is_any_of(FIRST_ADDRESS..1 << 47, 0) || is_any_of(1 << 63..KERNEL, 0xff)
+}
+
+/// Returns the number in LEB128 at the start of these bytes.
+fn leb128(bytes: &[u8]) -> u64 {
+    let mut number = 0;
+    for (place, byte) in (0..).zip(&bytes[..bytes.len().min(10)]) {
+        number |= u64::from(byte & 0x7f).checked_shl(7 * place).unwrap_or(0);
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    number
 }
 
 /// Returns all numbers that may be addresses: as words of both byte orders, as LEB128, and in
@@ -130,16 +146,10 @@ fn numbers_in<'b>(bytes: &'b [u8], text: &'b str) -> impl Iterator<Item = u64> +
         let word = word.try_into().unwrap();
         [u64::from_le_bytes(word), u64::from_be_bytes(word)]
     });
-    let packed = (0..bytes.len()).map(|at| {
-        let digits = bytes[at..].iter().take(10).scan(true, |goes_on, byte| {
-            let is_digit = *goes_on;
-            *goes_on = byte & 0x80 != 0;
-            is_digit.then_some(*byte)
-        });
-        (0..).zip(digits).fold(0, |number: u64, (place, digit)| {
-            number | u64::from(digit & 0x7f).checked_shl(7 * place).unwrap_or(0)
-        })
-    });
+    // Of an address at least the first four digits of seven bits have another one behind them.
+    let starts = bytes.windows(5).enumerate();
+    let starts = starts.filter(|(_, digits)| digits[..4].iter().all(|byte| byte & 0x80 != 0));
+    let packed = starts.map(|(at, _)| leb128(&bytes[at..]));
     let tokens = text.split(|c: char| !c.is_ascii_hexdigit()).filter(|token| token.len() > 8);
     let written = tokens.flat_map(|token| [10, 16].map(|radix| u64::from_str_radix(token, radix)));
     words.chain(packed).chain(written.flatten()).filter(|number| is_address(*number))
