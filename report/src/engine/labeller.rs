@@ -6,8 +6,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::callchain::{CallSite, Frame, is_of_branch};
+use crate::count::{Count, Rows};
 use crate::profile::names::{FunctionName, INLINED, ModuleNameId, NumberSlot, SharedNames};
 use crate::query::{End, Field, FrameKey, Key, KeyAddress, Meta, NO_KEY, Query};
 use crate::scan::Naming;
@@ -304,6 +306,32 @@ fn looked_up(frame: &Frame, loaded: &Loaded) -> u64 {
         && !frame.end.is_symbol
         && (loaded.find(before).is_some() || loaded.find(frame.address).is_none());
     if is_before { before } else { frame.address }
+}
+
+/// Sums of the rows' innermost functions.
+pub(super) struct FunctionSums {
+    /// Of all rows, those without a function too.
+    pub all: u64,
+    /// A frame of each function, with its sum.
+    pub functions: Vec<(Frame, u64)>,
+}
+
+impl FunctionSums {
+    /// Adds up what `value` takes of each count.
+    pub(super) fn of(rows: &Rows, value: fn(&Count) -> u64) -> Self {
+        let mut functions = FxHashMap::<(u32, u64, bool), (Frame, u64)>::default();
+        let mut all = 0_u64;
+        for (key, count) in rows.iter() {
+            all = all.saturating_add(value(&count));
+            let frame = frame_at(&key, KeyAddress::At);
+            if frame.end.is_symbol {
+                let function = (frame.module, frame.address, frame.end.is_inlined);
+                let (_, sum) = functions.entry(function).or_insert((frame, 0));
+                *sum = sum.saturating_add(value(&count));
+            }
+        }
+        Self { all, functions: functions.into_values().collect() }
+    }
 }
 
 /// Returns the frame of an address of a key, with only the fields that identify its function.

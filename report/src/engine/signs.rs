@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::described::recorded_causes;
 use super::interpreters::{INTERPRETERS, Interpreter, RecordedCommand};
-use super::labeller::{Labeller, frame_at};
+use super::labeller::{FunctionSums, Labeller, frame_at};
 use crate::callchain::{ChainOrigin, ChainRef, Frame, Stacks, is_entry, largest};
 use crate::count::Rows;
 use crate::count::metrics::share;
@@ -114,22 +114,10 @@ impl Labeller<'_> {
         stacks: &Stacks,
         recorded: &RecordedCommand,
     ) -> Vec<Warning> {
-        let mut samples = FxHashMap::<(u32, u64, bool), (Frame, u64)>::default();
-        let mut all = 0_u64;
-        for (key, count) in rows.iter() {
-            all = all.saturating_add(count.samples);
-            let frame = frame_at(&key, KeyAddress::At);
-            if frame.end.is_symbol {
-                let function = (frame.module, frame.address, frame.end.is_inlined);
-                let (_, sum) = samples.entry(function).or_insert((frame, 0));
-                *sum = sum.saturating_add(count.samples);
-            }
-        }
+        let FunctionSums { all, functions: sums } = FunctionSums::of(rows, |count| count.samples);
         let mut of_languages = vec![0_u64; INTERPRETERS.len()];
         // A function of less than a thousandth of the samples changes nothing.
-        for (frame, count) in
-            samples.values().filter(|(_, count)| count.saturating_mul(1000) >= all)
-        {
+        for (frame, count) in sums.iter().filter(|(_, count)| count.saturating_mul(1000) >= all) {
             let Some(name) = self.function_text(frame) else { continue };
             let bare = name.split(['.', '@']).next().unwrap_or_default();
             let is_of = |interpreter: &Interpreter| interpreter.functions.contains(&bare);

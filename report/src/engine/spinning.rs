@@ -1,12 +1,9 @@
 //! A sign that a critical path has time of threads that spin: they run, so it looks like work.
 
-use rustc_hash::FxHashMap;
-
-use super::labeller::{Labeller, frame_at};
-use crate::callchain::Frame;
+use super::labeller::{FunctionSums, Labeller};
 use crate::count::Rows;
 use crate::count::metrics::share;
-use crate::query::{Field, KeyAddress, SortKey, Warning};
+use crate::query::{Field, SortKey, Warning};
 
 /// Functions that run until another thread has done something: locks of the kernel, of C libraries,
 /// of Go, of OpenMP's libraries and of PostgreSQL.
@@ -46,18 +43,8 @@ impl Labeller<'_> {
         if !layout.has(Field::Address) || !self.query.has(SortKey::Symbol) {
             return None;
         }
-        let mut times = FxHashMap::<(u32, u64, bool), (Frame, u64)>::default();
-        let mut all = 0_u64;
-        for (key, count) in rows.iter() {
-            all = all.saturating_add(count.period);
-            let frame = frame_at(&key, KeyAddress::At);
-            if frame.end.is_symbol {
-                let function = (frame.module, frame.address, frame.end.is_inlined);
-                let (_, sum) = times.entry(function).or_insert((frame, 0));
-                *sum = sum.saturating_add(count.period);
-            }
-        }
-        let spins = times.values().filter_map(|(frame, time)| {
+        let FunctionSums { all, functions } = FunctionSums::of(rows, |count| count.period);
+        let spins = functions.iter().filter_map(|(frame, time)| {
             // Less than a hundredth changes nothing.
             let name = self.function(frame).filter(|_| time.saturating_mul(100) >= all)?;
             is_spinning(&name).then(|| (*time, name.into_owned()))
