@@ -125,7 +125,6 @@ impl TraceDecoder for BtsDecoder<'_> {
                 _ => Owner::UNKNOWN,
             };
             let sample = DecodedSample {
-                is_kernel: branch.from >> 63 == 1,
                 ip: branch.from,
                 pid: owner.pid,
                 tid: owner.tid,

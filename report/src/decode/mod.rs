@@ -36,11 +36,12 @@ use recrep_format::read::File;
 
 use self::decoder::{Decoding, TraceDecoder};
 use self::gaps::Gaps;
+pub(crate) use self::recorded::WantedTraces;
 use self::recorded::{RecordedTraces, may_have_traces};
 use self::samples::SampleWriter;
 use crate::input::unpack::RecordSource;
 use crate::input::{Input, Keep, OpenError, OpenedInput};
-use crate::query::{Itrace, Letter, Warning};
+use crate::query::{Letter, Warning};
 use crate::symbols::Resolver;
 
 /// Returns the decoder of traces.
@@ -54,28 +55,13 @@ fn decoding<'i>(
 ) -> Result<Decoding<'i>, String> {
     match traces.kind {
         AuxtraceKind::ARM_SPE => spe::decoding(traces, file),
-        // Its decoder has no callchains yet, and what it takes depends on the code that is there.
+        // What it takes depends on the code that is there.
         AuxtraceKind::INTEL_PT if !traces.is_chosen => {
             Err("Intel PT is decoded where letters are chosen: --itrace=b".to_owned())
         }
         AuxtraceKind::INTEL_PT => pt::decoding(traces, file, resolver),
         AuxtraceKind::INTEL_BTS => bts::decoding(traces, file),
         kind => Err(format!("rep knows no decoder of {kind}")),
-    }
-}
-
-/// What is read of traces.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WantedTraces<'q> {
-    pub itrace: &'q Itrace,
-    /// Records may be sums of samples that differ in time alone.
-    pub as_sums: bool,
-}
-
-impl<'q> WantedTraces<'q> {
-    /// Each sample.
-    pub(crate) fn each(itrace: &'q Itrace) -> Self {
-        Self { itrace, as_sums: false }
     }
 }
 
@@ -91,13 +77,10 @@ pub(crate) fn open<'i>(
     resolver: &'i Resolver,
 ) -> Result<OpenedInput<'i>, OpenError> {
     let mut opened = OpenedInput::new(input, keep)?;
-    let WantedTraces { itrace, as_sums } = wanted;
-    let is_chosen = matches!(itrace, Itrace::Chosen(_));
-    if let Some(options) = itrace.options(keep == Keep::All)
+    if let Some(options) = wanted.itrace.options(keep == Keep::All)
         && may_have_traces(&opened.file)
-        && let Some(traces) = RecordedTraces::read(&opened, options, is_chosen, resolver)
+        && let Some(traces) = RecordedTraces::read(&opened, options, wanted, resolver)
     {
-        let traces = RecordedTraces { as_sums, ..traces };
         add(&mut opened, traces, resolver);
     }
     Ok(opened)

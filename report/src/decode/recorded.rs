@@ -12,7 +12,7 @@ use super::queues::Queues;
 use super::running::{Owner, RunningThreads};
 use super::time::TimeConverter;
 use crate::input::OpenedInput;
-use crate::query::SynthOptions;
+use crate::query::{Itrace, SynthOptions};
 use crate::symbols::{Modules, Resolver};
 use crate::timeline::{Clock, Moment, SideBand, Span, Timeline};
 
@@ -61,6 +61,21 @@ pub(super) struct RecordedTraces<'i> {
     pub cpu_id: Option<String>,
 }
 
+/// What is read of traces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedTraces<'q> {
+    pub itrace: &'q Itrace,
+    /// Records may be sums of samples that differ in time alone.
+    pub as_sums: bool,
+}
+
+impl<'q> WantedTraces<'q> {
+    /// Each sample.
+    pub(crate) fn each(itrace: &'q Itrace) -> Self {
+        Self { itrace, as_sums: false }
+    }
+}
+
 /// Returns whether a file may have traces: others need not be read twice.
 pub(super) fn may_have_traces(file: &File<'_>) -> bool {
     /// Number of the first PMU that the kernel numbers at run time, as all that trace are.
@@ -77,7 +92,7 @@ impl<'i> RecordedTraces<'i> {
     pub(super) fn read(
         opened: &OpenedInput<'i>,
         options: SynthOptions,
-        is_chosen: bool,
+        wanted: WantedTraces<'_>,
         resolver: &Resolver,
     ) -> Option<Self> {
         let OpenedInput { input, file, streams } = opened;
@@ -102,7 +117,11 @@ impl<'i> RecordedTraces<'i> {
         };
         let moments = Clock::new(&file.attrs, file.mode, &split);
         let mut side_band = SideBand::read(file, &split.side_band, &moments, input.written());
-        side_band.add_jit_code(resolver);
+        let is_chosen = matches!(wanted.itrace, Itrace::Chosen(_));
+        // Of other traces no code is read.
+        if kind == AuxtraceKind::INTEL_PT && is_chosen {
+            side_band.add_jit_code(resolver);
+        }
         let mut entries = file.attrs.entries().iter();
         let has_times = entries.any(|e| e.attr.sample_type.contains(SampleType::TIME));
         let cpu_id = file.feature::<CpuId<'_>>().and_then(Result::ok);
@@ -118,7 +137,7 @@ impl<'i> RecordedTraces<'i> {
             has_times,
             options,
             is_chosen,
-            as_sums: false,
+            as_sums: wanted.as_sums,
             cpu_id: cpu_id.map(|CpuId(text)| text.to_text().into_owned()),
         })
     }

@@ -60,10 +60,15 @@ pub(crate) struct DecodedEvent {
     is_summed: bool,
 }
 
+/// Returns whether an address is the kernel's: in the upper half.
+#[inline]
+pub(crate) fn is_kernel(address: u64) -> bool {
+    address >> 63 != 0
+}
+
 /// A decoded sample. Only fields that its event has are written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DecodedSample<'a> {
-    pub is_kernel: bool,
     pub ip: u64,
     pub pid: i32,
     pub tid: i32,
@@ -144,7 +149,7 @@ impl SampleWriter {
             branch_stack: branches,
             ..SampleFields::default()
         };
-        let mode = if sample.is_kernel { CpuMode::Kernel } else { CpuMode::User };
+        let mode = if is_kernel(sample.ip) { CpuMode::Kernel } else { CpuMode::User };
         let record = Record::new(mode.bits(), Body::Sample(Box::new(fields)));
         // Stacks have at most 1024 entries each: a sample is never too long.
         if record.encode(&mut self.records).is_ok() {

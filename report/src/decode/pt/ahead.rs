@@ -17,7 +17,7 @@ pub(super) struct PartSummary {
 #[derive(Debug)]
 pub(super) struct AheadSink<'a> {
     info: &'a PtInfo,
-    counting: Option<(InstructionPeriod, InstructionCounter)>,
+    counter: Option<InstructionCounter>,
     /// Instructions of the part.
     instructions: u64,
     has_sample: bool,
@@ -34,7 +34,7 @@ impl<'a> AheadSink<'a> {
         let counter = |period| InstructionCounter::new(period, Tail::default(), info.time(now));
         Self {
             info,
-            counting: period.map(|period| (period, counter(period))),
+            counter: period.map(counter),
             instructions: 0,
             has_sample: false,
             runs: (sizes != StackSizes::NONE).then(|| RunRecorder::new(sizes)),
@@ -43,8 +43,8 @@ impl<'a> AheadSink<'a> {
 
     /// Returns what was found.
     pub(super) fn into_summary(self) -> PartSummary {
-        let tail = match self.counting {
-            Some((InstructionPeriod::Nanoseconds(_), counter)) => {
+        let tail = match self.counter {
+            Some(counter) if counter.is_of_time() => {
                 Tail { instructions: counter.since(), has_sample: self.has_sample }
             }
             // Which of them are samples depends on the parts before.
@@ -59,12 +59,10 @@ impl Sink for AheadSink<'_> {
         if let Some(runs) = &mut self.runs {
             runs.step(step);
         }
-        let Some((period, counter)) = &mut self.counting else { return };
+        let Some(counter) = &mut self.counter else { return };
         let instructions = step.instruction_count().into();
         self.instructions += instructions;
-        if matches!(period, InstructionPeriod::Nanoseconds(_))
-            && counter.is_due(instructions, self.info.time(step.times.now))
-        {
+        if counter.is_of_time() && counter.is_due(instructions, self.info.time(step.times.now)) {
             counter.restart();
             self.has_sample = true;
         }

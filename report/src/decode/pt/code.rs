@@ -13,6 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::info::PtInfo;
 use crate::decode::queues::TraceQueue;
 use crate::decode::recorded::RecordedTraces;
+use crate::decode::samples::is_kernel;
 use crate::symbols::{JitFrames, Module, ModuleKind, Modules, Resolver};
 use crate::timeline::{Epoch, ModuleId, Moment, SpaceId};
 
@@ -136,11 +137,6 @@ impl<'a, 'i> TracedProgram<'a, 'i> {
         let mapped = start..start.saturating_add(range.end - range.start);
         self.code.bytes(place.module?, place.address, &mapped)
     }
-}
-
-/// Returns whether an address is the kernel's: in the upper half.
-fn is_kernel(address: u64) -> bool {
-    address >> 63 != 0
 }
 
 impl World for TracedProgram<'_, '_> {

@@ -3,6 +3,8 @@
 
 use recrep_trace::pt::{Branch, Clock, Step, TakenStep};
 
+use crate::decode::samples::is_kernel;
+
 /// Time of the branches of a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClockEstimate {
@@ -39,7 +41,7 @@ impl ClockEstimate {
 
     /// Returns the time of a branch in the step that was passed last; times never go back.
     pub(super) fn time(&mut self, stamp: u64, branch: &Branch, clock: &Clock) -> u64 {
-        let is_begin = branch.from == 0 && branch.to >> 63 == 0;
+        let is_begin = branch.from == 0 && !is_kernel(branch.to);
         let ticks = match is_begin && self.is_timed {
             true => clock.ticks_of(self.instructions),
             false => 0,

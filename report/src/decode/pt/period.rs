@@ -62,6 +62,11 @@ impl InstructionCounter {
         Self { period, since, slot: Self::slot(period, time), left: 0 }
     }
 
+    /// Returns whether samples have a time.
+    pub(super) fn is_of_time(&self) -> bool {
+        matches!(self.period, InstructionPeriod::Nanoseconds(_))
+    }
+
     /// Returns the instructions since the last sample.
     pub(super) fn since(&self) -> u64 {
         self.since

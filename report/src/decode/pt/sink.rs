@@ -9,7 +9,7 @@ use super::stacks::PartStacks;
 use crate::decode::gaps::{GapReason, Gaps};
 use crate::decode::recorded::OwnerFinder;
 use crate::decode::running::Owner;
-use crate::decode::samples::{DecodedEvent, DecodedSample, SampleWriter};
+use crate::decode::samples::{DecodedEvent, DecodedSample, SampleWriter, is_kernel};
 
 /// Events of a trace.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ impl<'a> PartSink<'a> {
 impl DecodedSample<'_> {
     /// Returns this sample at an instruction.
     pub(super) fn at(self, ip: u64) -> Self {
-        Self { ip, is_kernel: ip >> 63 != 0, ..self }
+        Self { ip, ..self }
     }
 
     /// Returns this sample of a branch.
@@ -157,8 +157,9 @@ impl Sink for PartSink<'_> {
         if has_branches {
             self.estimate.pass(step, instructions);
         }
-        let time = self.info.time(times.now);
-        let is_due = self.counter.as_mut().is_some_and(|it| it.is_due(instructions, time));
+        let info = self.info;
+        let counter = self.counter.as_mut();
+        let is_due = counter.is_some_and(|it| it.is_due(instructions, info.time(times.now)));
         if is_due {
             step.executed(|part| match part {
                 Executed::Instruction(ip) => self.instruction(step, ip),
@@ -174,7 +175,7 @@ impl Sink for PartSink<'_> {
             Gap::Overflow => GapReason::Overflow,
             Gap::Damaged | Gap::Header => GapReason::BadPacket,
             Gap::Truncated => GapReason::CutRecord,
-            Gap::NoCode(address) if address >> 63 != 0 => GapReason::KernelCode,
+            Gap::NoCode(address) if is_kernel(address) => GapReason::KernelCode,
             Gap::NoCode(_) => GapReason::NoCode,
             Gap::Invalid(_) => GapReason::NoInstruction,
             Gap::Mismatch | Gap::ReturnStack | Gap::Off | Gap::Endless => GapReason::Mismatch,

@@ -15,7 +15,7 @@ use recrep_trace::pt::{
 };
 
 use super::cut::Part;
-use crate::decode::samples::LastBranch;
+use crate::decode::samples::{LastBranch, is_kernel};
 
 /// Most entries of the stacks of samples; 0 if they have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -302,5 +302,5 @@ impl PartStacks<'_> {
 
 /// Returns the mark in front of an address of user code or of the kernel.
 fn context_of(address: u64) -> u64 {
-    if address >> 63 != 0 { context::KERNEL } else { context::USER }
+    if is_kernel(address) { context::KERNEL } else { context::USER }
 }

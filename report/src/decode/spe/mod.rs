@@ -196,7 +196,6 @@ impl PartRecords<'_, '_> {
         let time = clock.time(self.before.timestamp.unwrap_or(0));
         let Owner { pid, tid } = self.owner(time);
         let sample = DecodedSample {
-            is_kernel: record.ip >> 63 == 1,
             ip: record.ip,
             pid,
             tid,
