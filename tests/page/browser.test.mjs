@@ -430,6 +430,8 @@ paged("a clicked wait says what it is for and who ended it, and lanes say it, to
   await settle(page);
   assert.equal(await text(page, "#panel h2"), "app 1: waiting, futex (lock0)");
   assert.match(await text(page, "#panel"), /Woken by\s*9:app unlock, after [\d.]+ [mµ]s, and ran [\d.]+ [mµ]s later/);
+  assert.deepEqual(await page.locator("#panel .item .name").allInnerTexts(),
+    ["futex_wake", "unlock", "run", "schedule", "main"]);
   await page.click("text=Only this time");
   await settle(page);
   await page.click("#chips >> text=Zoom");

@@ -55,7 +55,7 @@ const WEB = new URL("../../report/src/picture/page/web/", import.meta.url);
  * @property {MadeEvent[]} events
  * @property {{thread: number, activity: number, gap: number, length: number}[]} [path] In 256ths
  *   of a step.
- * @property {{thread: number, from: number, woken: number, to: number, what: string, wokenBy: string}[]} [waits]
+ * @property {{thread: number, from: number, woken: number, to: number, what: string, wokenBy: string, wakerStack: string}[]} [waits]
  *   In 256ths of a step, by threads and in order of time.
  * @property {number} [step]
  * @property {number} [steps]
@@ -307,13 +307,13 @@ export function columnsOf(made) {
       [order.indexOf(one.thread), one.activity, one.gap, one.length])]));
   }
   if (made.waits !== undefined) {
-    const texts = [...new Set(made.waits.flatMap((one) => [one.what, one.wokenBy]))];
+    const texts = [...new Set(made.waits.flatMap((one) => [one.what, one.wokenBy, one.wakerStack]))];
     const numbers = [made.waits.length, texts.length];
     let [thread, from] = [0, 0];
     for (const one of made.waits.map((wait) => ({ ...wait, thread: order.indexOf(wait.thread) }))) {
       if (one.thread !== thread) from = 0;
       numbers.push(one.thread - thread, one.from - from, one.woken - one.from, one.to - one.woken,
-        texts.indexOf(one.what), texts.indexOf(one.wokenBy));
+        texts.indexOf(one.what), texts.indexOf(one.wokenBy), texts.indexOf(one.wakerStack));
       [thread, from] = [one.thread, one.from];
     }
     columns.set("waits", leb128(numbers));

@@ -391,6 +391,7 @@ export function waits(seed) {
   const named = times.filter((one) => one.activity === 1).map(({ thread, from, to }) => ({
     thread, from: parts(from), woken: parts(to - (to - from) / 4), to: parts(to),
     what: `futex (lock${thread})`, wokenBy: thread === 0 ? "9:app unlock" : "",
+    wakerStack: thread === 0 ? "futex_wake\nunlock\nrun" : "",
   }));
   return {
     named,

@@ -11,7 +11,7 @@ use rustc_hash::FxBuildHasher;
 use crate::callchain::{CallSite, ChainOrigin, FrameWord};
 use crate::samples::{ChainReader, ChainSetup, Session};
 use crate::symbols::{Functions, SymbolId};
-use crate::timeline::SampleContext;
+use crate::timeline::{SampleContext, SpaceEpoch};
 
 /// A function that calls the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,6 +30,8 @@ pub(super) struct Callers<'s> {
     functions: Option<&'s Functions<'s>>,
     chains: ChainReader<'s>,
     frames: Vec<FrameWord>,
+    /// Frames of an address.
+    resolved: Vec<(u32, u64)>,
     /// Returns whether a function only passes calls on.
     passes_on: fn(&Caller) -> bool,
     /// Callers; the first stands for none.
@@ -45,6 +47,11 @@ impl Caller {
     pub(super) fn is_known(&self) -> bool {
         self.name != UNKNOWN
     }
+
+    /// Returns the name, or the module's if it is not known.
+    pub(super) fn label(&self) -> &str {
+        if self.is_known() { &self.name } else { &self.module }
+    }
 }
 
 impl<'s> Callers<'s> {
@@ -59,6 +66,7 @@ impl<'s> Callers<'s> {
             functions: chains.functions,
             chains: chains.reader(),
             frames: Vec::new(),
+            resolved: Vec::new(),
             passes_on,
             found: [unknown].into_iter().collect(),
             of_frames: Vec::new(),
@@ -78,17 +86,13 @@ impl<'s> Callers<'s> {
         let mut frames = std::mem::take(&mut self.frames);
         self.chains.frames(sample, origin, at, &mut frames);
         let epoch = self.chains.finder.epoch(at.space, at.moment);
-        let (mut chosen, mut resolved) = (0, Vec::new());
+        let mut chosen = 0;
         for frame in &frames {
             let is_user = frame.mode == CpuMode::User;
-            if frame.site == CallSite::Nowhere || (!is_user && kernel.is_none()) {
+            if !is_user && kernel.is_none() {
                 continue;
             }
-            resolved.clear();
-            let address = std::iter::once((frame.mode, frame.ip, frame.site));
-            self.chains.finder.resolve(epoch, at.moment, address, &mut resolved);
-            let Some((number, _)) = resolved.first() else { continue };
-            let (is_program, caller) = self.caller(*number);
+            let Some((is_program, caller)) = self.of_frame(frame, epoch, at) else { continue };
             if let Some(act) = kernel.as_mut().filter(|_| !is_user) {
                 let known = self.found.get_index(caller as usize);
                 if let Some(known) = known.filter(|known| known.is_known()) {
@@ -105,6 +109,42 @@ impl<'s> Callers<'s> {
         }
         self.frames = frames;
         chosen
+    }
+
+    /// Returns the numbers of all functions of a sample's callchain, innermost first.
+    pub(super) fn stack(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        origin: ChainOrigin,
+        at: SampleContext,
+    ) -> Vec<u32> {
+        let mut frames = std::mem::take(&mut self.frames);
+        self.chains.frames(sample, origin, at, &mut frames);
+        let epoch = self.chains.finder.epoch(at.space, at.moment);
+        let mut numbers = Vec::with_capacity(frames.len());
+        for frame in &frames {
+            numbers.extend(self.of_frame(frame, epoch, at).map(|(_, number)| number));
+        }
+        self.frames = frames;
+        numbers
+    }
+
+    /// Returns whether a frame of a callchain is the program's, and the number of its function;
+    /// `None` if it is nowhere.
+    fn of_frame(
+        &mut self,
+        frame: &FrameWord,
+        epoch: SpaceEpoch,
+        at: SampleContext,
+    ) -> Option<(bool, u32)> {
+        if frame.site == CallSite::Nowhere {
+            return None;
+        }
+        self.resolved.clear();
+        let address = std::iter::once((frame.mode, frame.ip, frame.site));
+        self.chains.finder.resolve(epoch, at.moment, address, &mut self.resolved);
+        let (number, _) = *self.resolved.first()?;
+        Some(self.caller(number))
     }
 
     /// Returns whether a frame of the finder is the program's, and the number of its caller.

@@ -25,7 +25,7 @@ mod waits;
 
 pub(crate) use build::{PictureBuilder, RenamedProgram, columns, columns_of_times};
 pub(crate) use path::PicturePiece;
-pub(crate) use waits::{PictureWait, ThreadWait};
+pub(crate) use waits::{PictureWait, ThreadWait, keep_longest};
 
 use crate::count::Count;
 use crate::query::Extent;
@@ -162,7 +162,7 @@ pub(crate) struct Picture {
     pub(crate) path: Vec<PicturePiece>,
     /// Long waits, by threads and in order of time.
     pub(crate) waits: Vec<PictureWait>,
-    /// Texts of what waits were for, and of who ended them.
+    /// Texts of what waits were for, of who ended them, and of their stacks.
     pub(crate) wait_texts: Vec<String>,
     /// Length of a step in nanoseconds, a power of two.
     pub(crate) step: u64,

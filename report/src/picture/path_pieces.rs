@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use super::build::{PictureBuilder, named};
 use super::path::{PARTS, PicturePiece};
-use super::waits::{PictureWait, ThreadWait};
+use super::waits::{PictureWait, ThreadWait, keep_longest};
 use crate::profile::critical_path::PathPiece;
 use crate::query::Steps;
 use crate::timeline::{Activity, RanThread};
-
-/// Most waits of a side; the longest ones are kept.
-const MOST_WAITS: usize = 20_000;
 
 impl PictureBuilder {
     /// Adds the critical path of a side in steps of its only input. Its threads are those that have
@@ -40,17 +37,19 @@ impl PictureBuilder {
         mut waits: Vec<ThreadWait>,
     ) {
         waits.retain(|wait| wait.to - wait.from >= steps.length);
-        waits.sort_by_key(|wait| std::cmp::Reverse(wait.to - wait.from));
-        waits.truncate(MOST_WAITS);
+        keep_longest(&mut waits);
         let names = self.names(event, side);
-        for ThreadWait { pid, tid, from, woken, to, what, woken_by } in waits {
-            let [from, woken, to] = [from, woken, to].map(|moment| steps.part(moment, PARTS));
-            let Some(thread) = named(&names, [pid, tid], from / PARTS) else { continue };
-            let [what, woken_by] = [what, woken_by].map(|text| {
+        for wait in waits {
+            let moments = [wait.from, wait.woken, wait.to];
+            let [from, woken, to] = moments.map(|moment| steps.part(moment, PARTS));
+            let ids = [wait.pid, wait.tid];
+            let Some(thread) = named(&names, ids, from / PARTS) else { continue };
+            let texts = [wait.what, wait.woken_by, wait.waker_stack];
+            let [what, woken_by, waker_stack] = texts.map(|text| {
                 let (place, _) = self.wait_texts.insert_full(text);
                 u32::try_from(place).unwrap_or(0)
             });
-            self.waits.push(PictureWait { thread, from, woken, to, what, woken_by });
+            self.waits.push(PictureWait { thread, from, woken, to, what, woken_by, waker_stack });
         }
     }
 }

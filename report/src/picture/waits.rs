@@ -14,6 +14,18 @@ pub(crate) struct ThreadWait {
     pub(crate) what: String,
     /// Empty if not known.
     pub(crate) woken_by: String,
+    /// Offset of the sample of the wake, if a thread's callchain is in it.
+    pub(crate) wake: Option<u64>,
+    /// Functions of the waker's callchain, a line each, innermost first; empty if not known.
+    pub(crate) waker_stack: String,
+}
+
+/// Keeps the longest waits, as many as a picture has of a side.
+pub(crate) fn keep_longest(waits: &mut Vec<ThreadWait>) {
+    /// About 200 kB in a page.
+    const MOST: usize = 20_000;
+    waits.sort_by_key(|wait| std::cmp::Reverse(wait.to - wait.from));
+    waits.truncate(MOST);
 }
 
 /// A wait of a thread, in [`super::path::PARTS`] of a step.
@@ -26,6 +38,7 @@ pub(crate) struct PictureWait {
     /// Places in [`super::Picture::wait_texts`].
     pub(crate) what: u32,
     pub(crate) woken_by: u32,
+    pub(crate) waker_stack: u32,
 }
 
 impl PictureWait {

@@ -130,7 +130,9 @@ impl FoundWaits {
             ..Self::default()
         };
         let mut threads = FxHashSet::default();
-        for_waits(session, waits, &asked.query, resolver, |finder, wait| {
+        let functions = session.functions(resolver);
+        let chains = chains(session, resolver, &functions);
+        for_waits(session, waits, &asked.query, &chains, |finder, wait| {
             threads.insert(wait.thread);
             found.count(finder, wait, &asked.by);
         });
@@ -172,25 +174,32 @@ pub(super) struct ChosenWait<'w> {
     pub(super) waker: WakerKey,
 }
 
+/// Returns how the callchains of switches and wakes are read.
+pub(super) fn chains<'s>(
+    session: &'s Session<'_>,
+    resolver: &'s Resolver,
+    functions: &'s Functions<'s>,
+) -> ChainSetup<'s> {
+    let most = ChainLimit { frames: MAX_STACK, outermost: false };
+    ChainSetup {
+        unwinding: session.unwinding(resolver),
+        as_recorded: false,
+        functions: Some(functions),
+        names_callers: true,
+        ..ChainSetup::new(session, &session.timeline, most)
+    }
+}
+
 /// Calls `act` with each wait that the filters of a query choose.
 pub(super) fn for_waits<'w>(
     session: &'w Session<'_>,
     waits: &'w Waits,
     query: &Query,
-    resolver: &Resolver,
+    chains: &ChainSetup<'_>,
     mut act: impl FnMut(&mut WaitFinder<'_>, ChosenWait<'w>),
 ) {
     let filter = SampleFilter::new(session, &query.filters.samples, None, None);
-    let functions = session.functions(resolver);
-    let most = ChainLimit { frames: MAX_STACK, outermost: false };
-    let chains = ChainSetup {
-        unwinding: session.unwinding(resolver),
-        as_recorded: false,
-        functions: Some(&functions),
-        names_callers: true,
-        ..ChainSetup::new(session, &session.timeline, most)
-    };
-    let places = WaitPlaces::read(session, waits, &chains);
+    let places = WaitPlaces::read(session, waits, chains);
     let mut finder = WaitFinder {
         session,
         waits,
@@ -198,7 +207,7 @@ pub(super) fn for_waits<'w>(
         filter: &filter,
         tasks: TaskFinder::new(&session.timeline, Some(&filter)),
         objects: FutexNames {
-            functions: &functions,
+            functions: chains.functions,
             timeline: &session.timeline,
             segments: FxHashMap::default(),
             known: FxHashMap::default(),
@@ -376,7 +385,7 @@ fn text_of(session: &Session<'_>, pid: i32, tid: i32, time: u64) -> String {
 
 /// Names of futexes: symbols of the data of modules.
 struct FutexNames<'s> {
-    functions: &'s Functions<'s>,
+    functions: Option<&'s Functions<'s>>,
     timeline: &'s Timeline,
     segments: FxHashMap<ModuleId, FileSegments>,
     known: FxHashMap<(Option<SpaceId>, u64), String>,
@@ -398,7 +407,8 @@ impl FutexNames<'_> {
     fn symbol(&mut self, space: SpaceId, address: u64) -> Option<String> {
         for part in self.timeline.shown(space) {
             let Some(module) = part.mapping.module else { continue };
-            let Some(loaded) = self.functions.loaded(module.0 as usize) else { continue };
+            let loaded = self.functions.and_then(|functions| functions.loaded(module.0 as usize));
+            let Some(loaded) = loaded else { continue };
             let segments = self.segments.entry(module).or_insert_with(|| loaded.segments());
             let distance = address.wrapping_sub(part.mapping.start);
             let Some(at) = segments.offset_behind(part.mapping.first, distance) else { continue };

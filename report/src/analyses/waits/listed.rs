@@ -1,12 +1,14 @@
 //! Waits one by one, for pictures.
 
 use super::answer::{wait_text, waker_text};
-use super::found::{WakerKey, for_waits};
+use super::found::{WakerKey, WakerKind, chains, for_waits};
+use super::stacks::WakerStacks;
 use crate::analyses::collected::{Collected, Findings};
-use crate::picture::ThreadWait;
+use crate::picture::{ThreadWait, keep_longest};
 use crate::query::{Mode, Query};
 use crate::samples::Session;
 use crate::symbols::Resolver;
+use crate::timeline::Wake;
 
 /// Waits of one input, or of more.
 #[derive(Debug, Default)]
@@ -31,17 +33,20 @@ pub(crate) fn listed(query: &Query, least: u64) -> anyhow::Result<Vec<ThreadWait
 }
 
 fn waits(session: &Session<'_>, query: &Query, resolver: &Resolver, least: u64) -> ListedWaits {
-    let mut all = ListedWaits::default();
-    let Some(waits) = &session.waits else { return all };
-    for_waits(session, waits, query, resolver, |_, wait| {
+    let mut all = Vec::new();
+    let Some(waits) = &session.waits else { return ListedWaits(all) };
+    let functions = session.functions(resolver);
+    let chains = chains(session, resolver, &functions);
+    for_waits(session, waits, query, &chains, |_, wait| {
         let Some(thread) = waits.thread(wait.thread) else { return };
         let (from, to) = (wait.stretch.off, wait.stretch.on);
         if to - from < least {
             return;
         }
-        let WakerKey { name, site, .. } = &wait.waker;
+        let WakerKey { kind, name, site } = &wait.waker;
         let place = wait.place;
-        all.0.push(ThreadWait {
+        let is_of_thread = matches!(kind, WakerKind::Thread | WakerKind::Stranger);
+        all.push(ThreadWait {
             pid: thread.pid,
             tid: thread.tid,
             from,
@@ -51,7 +56,11 @@ fn waits(session: &Session<'_>, query: &Query, resolver: &Resolver, least: u64) 
             woken_by: name
                 .as_ref()
                 .map_or_else(String::new, |name| waker_text(Some(name), site.as_deref())),
+            wake: thread.wake(wait.stretch).and_then(Wake::sample).filter(|_| is_of_thread),
+            waker_stack: String::new(),
         });
     });
-    all
+    keep_longest(&mut all);
+    WakerStacks::read(session, &chains, &all).name(&mut all);
+    ListedWaits(all)
 }

@@ -14,6 +14,7 @@ mod answer;
 mod found;
 pub(crate) mod listed;
 mod places;
+mod stacks;
 
 use std::io::Write;
 

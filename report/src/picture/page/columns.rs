@@ -149,7 +149,7 @@ fn path(picture: &Picture) -> PageColumn {
 
 /// The numbers of long waits and of their texts, and for each wait its thread less the one before's, in 256ths of a step how
 /// far it begins behind that of the thread before it, how long it lasts until the wake, and how long
-/// from then on until the thread runs, and the texts of what it is for and who ended it.
+/// from then on until the thread runs, and the texts of what it is for, who ended it, and that one's callchain.
 fn waits(picture: &Picture) -> PageColumn {
     let mut numbers = Numbers::default();
     numbers.put(picture.waits.len() as u64);
@@ -165,6 +165,7 @@ fn waits(picture: &Picture) -> PageColumn {
         numbers.put(wait.to.saturating_sub(wait.woken));
         numbers.put(wait.what.into());
         numbers.put(wait.woken_by.into());
+        numbers.put(wait.waker_stack.into());
         before = *wait;
     }
     numbers.column("waits")
@@ -449,25 +450,29 @@ mod tests {
 
     #[test]
     fn long_waits_are_columns() {
-        let wait = |thread, from, woken, to, what, woken_by| PictureWait {
+        let wait = |thread, from, woken, to, what, woken_by, waker_stack| PictureWait {
             thread,
             from,
             woken,
             to,
             what,
             woken_by,
+            waker_stack,
         };
-        let waits = vec![wait(1, 8, 20, 21, 0, 1), wait(1, 40, 60, 60, 2, 1)];
-        let texts = ["sleep", "timer", "disk"].map(str::to_owned);
+        let waits = vec![wait(1, 8, 20, 21, 0, 1, 3), wait(1, 40, 60, 60, 2, 1, 3)];
+        let texts = ["sleep", "timer", "disk", "a\nb"].map(str::to_owned);
         let picture = Picture { waits, wait_texts: texts.into(), ..picture() };
         let of = |picture: &Picture, name: &str| {
             columns(picture).into_iter().find(|column| column.name == name).map(|one| one.bytes)
         };
-        let want = [2, 3, 1, 8, 12, 1, 0, 1, 0, 32, 20, 0, 2, 1];
+        let want = [2, 4, 1, 8, 12, 1, 0, 1, 3, 0, 32, 20, 0, 2, 1, 3];
         assert_eq!(of(&picture, "waits").unwrap(), want);
-        assert_eq!(of(&picture, "waited").unwrap(), b"sleep\0timer\0disk");
+        assert_eq!(of(&picture, "waited").unwrap(), b"sleep\0timer\0disk\0a\nb");
         let longer = picture.with_longer_steps();
-        assert_eq!(of(&longer, "waits").unwrap(), [2, 3, 1, 4, 6, 0, 0, 1, 0, 16, 10, 0, 2, 1]);
+        assert_eq!(
+            of(&longer, "waits").unwrap(),
+            [2, 4, 1, 4, 6, 0, 0, 1, 3, 0, 16, 10, 0, 2, 1, 3]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Neither formats nor fields are listed here: outputs are those that `rep` offers with `--share`, and
 //! secrets those that records and header have, besides what a test knows of its own recording.
 
-mod outputs;
+pub(crate) mod outputs;
 mod secrets;
 
 use std::path::Path;

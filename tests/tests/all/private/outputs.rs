@@ -127,7 +127,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns the bytes of a file, and behind them what is packed in it.
 #[track_caller]
-fn unpacked(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut all = bytes.to_vec();
     if bytes.starts_with(b"\x1f\x8b") {
         GzDecoder::new(bytes).read_to_end(&mut all).unwrap();

@@ -190,15 +190,17 @@ export class Panel {
   }
 
   /**
-   * Who ended a wait, and when.
+   * Who ended a wait, when, and where it was then.
    * @param {import("./waits.js").Wait} wait
    */
-  wokenBy({ from, woken, to, wokenBy }) {
+  wokenBy({ from, woken, to, wokenBy, wakerStack }) {
     const { step } = this.view.recording.meta;
     if (wokenBy === "") return [];
     const late = to > woken ? `, and ran ${duration((to - woken) * step)} later` : "";
+    const stack = wakerStack === "" ? [] : wakerStack.split("\n");
     return [el("h3", {}, "Woken by"),
-      el("p.note", {}, `${clean(wokenBy, 120)}, after ${duration((woken - from) * step)}${late}`)];
+      el("p.note", {}, `${clean(wokenBy, 120)}, after ${duration((woken - from) * step)}${late}`),
+      ...stack.map((name) => el("div.item", {}, el("span.name", {}, clean(name, 120))))];
   }
 
   /** @param {number} frame */

@@ -11,12 +11,13 @@ import { Column, textsOf } from "./decode.js";
  * @property {number} to
  * @property {string} what Kind and object.
  * @property {string} wokenBy Empty if not known.
+ * @property {string} wakerStack Functions of the waker's callchain, a line each, innermost first; empty if not known.
  */
 
 /**
  * Reads the waits, by threads and in order of time.
  * @param {Column} column Numbers of waits and texts; of each wait: thread less the one before's, distance from that of the
- *   thread before it, lengths until the wake and from then on in 256ths of a step, and two texts.
+ *   thread before it, lengths until the wake and from then on in 256ths of a step, and three texts.
  * @param {Uint8Array} joined Texts.
  * @param {number} threads
  * @returns {Wait[]}
@@ -36,9 +37,9 @@ export function readWaits(column, joined, threads) {
     from += column.next();
     const woken = from + column.next();
     const to = woken + column.next();
-    const [what, wokenBy] = [texts[column.next()], texts[column.next()]];
-    if (what === undefined || wokenBy === undefined) column.fail("has no such text");
-    else waits.push({ thread, from: from / 256, woken: woken / 256, to: to / 256, what, wokenBy });
+    const [what, wokenBy, wakerStack] = [texts[column.next()], texts[column.next()], texts[column.next()]];
+    if (what === undefined || wokenBy === undefined || wakerStack === undefined) column.fail("has no such text");
+    else waits.push({ thread, from: from / 256, woken: woken / 256, to: to / 256, what, wokenBy, wakerStack });
   }
   column.end();
   return waits;

@@ -5,6 +5,7 @@ use recrep_format::abi::{AttrFlags, misc};
 use recrep_format::feature::TracingData;
 
 use super::*;
+use crate::private::outputs::unpacked;
 
 /// Numbers of the tracepoints.
 const WAKING: u64 = 314;
@@ -226,6 +227,15 @@ fn steps_say_who_woke_whom() {
     let want = want
         .map(|(time, thread, what, by)| (time, thread.to_owned(), what.to_owned(), by.to_owned()));
     assert_eq!(steps, want);
+}
+
+#[test]
+fn a_page_has_the_stacks_of_those_who_woke() {
+    let place = Place::of(&two_threads());
+    let page = unpacked(place.rep("html -o -").as_bytes());
+    let texts = page.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+    let stacks: Vec<&str> = texts.filter(|text| text.contains('\n')).collect();
+    assert!(stacks.contains(&"entry\nparse\nmain"), "{stacks:?}");
 }
 
 #[test]
