@@ -10,9 +10,11 @@
 //!
 //! Each step covers the time down to the next one, so the pieces add up to the span. A thread that
 //! waits for a CPU waits for the thread that has it. The path does not return to a thread when its
-//! wait began: what it did meanwhile could have taken longer without harm. But a thread of the kernel
+//! wait began: what it did meanwhile could have taken longer without harm. There are two exceptions. A thread of the kernel
 //! serves: what that did before somebody waited for it was for others, so there the path returns to
-//! the thread that waited, where its wait began.
+//! the thread that waited, where its wait began. And a thread that got a CPU while another one already waited
+//! for it delays that one by what it runs there, whenever that is: why it ran just then does not matter, so
+//! the path returns where it got the CPU.
 
 use super::{PathSpan, WaitingThread, Waits};
 use crate::timeline::off_cpu::{NONE, Stretch, StretchKind};
@@ -85,6 +87,8 @@ struct PathWalk<'w> {
     jumps: usize,
     /// On a thread of the kernel: the thread that waited for it, and the start of that wait.
     served: Option<(u32, u64)>,
+    /// On a thread that had a CPU: the thread that waited for that, and since when.
+    kept_waiting: Option<(u32, u64)>,
 }
 
 impl Waits {
@@ -100,6 +104,7 @@ impl Waits {
             woke: (NONE, NONE),
             jumps: 0,
             served: None,
+            kept_waiting: None,
         };
         while walk.at > walk.from {
             walk.step();
@@ -145,6 +150,7 @@ impl<'w> PathWalk<'w> {
 
     /// Goes on from the time before a thread's first stretch.
     fn begin(&mut self, thread: &WaitingThread) {
+        self.kept_waiting = None;
         if thread.known < self.at {
             return self.piece(thread.known, PieceKind::Running, NONE);
         }
@@ -157,11 +163,18 @@ impl<'w> PathWalk<'w> {
     /// Goes on from a time off the CPU.
     fn off(&mut self, thread: &'w WaitingThread, stretch: &Stretch, place: usize) {
         let number = u32::try_from(place).unwrap_or(NONE);
-        if stretch.on == self.at
-            && let Some(handover) = thread.handover(place)
+        let handover = thread.handover(place).filter(|_| stretch.on == self.at);
+        let kept_waiting = self.kept_waiting.take().filter(|(_, since)| *since < self.at);
+        if let Some(handover) = handover
+            && kept_waiting.is_none_or(|(_, since)| since <= handover.time)
         {
+            let own = thread.runnable_since(stretch).map(|since| (self.thread, since));
             self.piece(handover.time, PieceKind::Runnable, number);
-            return self.jump(handover.time, handover.owner);
+            self.jump(handover.time, handover.owner);
+            return self.kept_waiting = kept_waiting.or(own);
+        }
+        if let Some((waiting, _)) = kept_waiting {
+            return self.jump(self.at, waiting);
         }
         match stretch.kind {
             StretchKind::Unknown => self.piece(stretch.off, PieceKind::Unknown, number),
