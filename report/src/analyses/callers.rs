@@ -194,12 +194,14 @@ pub(super) fn is_c_library(name: &str) -> bool {
 
 /// Returns whether a function is a language's own code of locks, channels and sleeping.
 pub(super) fn is_lock_code(caller: &Caller) -> bool {
-    const STARTS: [&str; 20] = [
+    const STARTS: [&str; 22] = [
         "std::sys::",
         "std::sync::",
         "std::thread::",
         "std::io::",
         "<std::sync::",
+        "<std::sys::",
+        "<std::thread::",
         "core::",
         "parking_lot",
         "<parking_lot",
@@ -240,6 +242,7 @@ mod tests {
             is_lock_code(&Caller { name: name.into(), module: module.into() })
         };
         assert!(is_lock("std::sys::sync::mutex::futex::Mutex::lock_contended", "app"));
+        assert!(is_lock("<std::sys::thread::unix::Thread>::join", "app"));
         assert!(is_lock("sync.(*Mutex).Lock", "app") && is_lock("wait", "libstdc++.so.6"));
         assert!(!is_lock("app::sync::wait", "app") && !is_lock("main", "app"));
     }
