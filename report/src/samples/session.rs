@@ -22,7 +22,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::{Mode, Steps, TimeSteps};
 use crate::symbols::{Functions, Resolver};
 use crate::terminal::progress;
-use crate::timeline::{Clock, OffCpu, Parallelism, SideBand, Timeline, Waits};
+use crate::timeline::{Clock, OffCpu, Parallelism, Recorder, SideBand, Timeline, Waits};
 
 /// A file with its side-band frozen.
 #[derive(Debug)]
@@ -141,7 +141,8 @@ impl<'f> Session<'f> {
         self.parallelism.get_or_init(|| match &self.off_cpu {
             // Beside waits, lives are read in place of times.
             Some(times) if self.waits.is_none() => times.parallelism(),
-            _ => OffCpu::read(&self.file.attrs, &self.split.pieces, &[]).parallelism(),
+            _ => OffCpu::read(&self.file.attrs, &self.split.pieces, &Recorder::default())
+                .parallelism(),
         })
     }
 
@@ -211,12 +212,19 @@ impl PieceWorker for SampledTimes<'_> {
     }
 }
 
-/// Returns the name that the recording program has as a thread.
-fn recorder(file: &File<'_>) -> Vec<u8> {
+/// Returns what the file says of the recording program.
+fn recorder(file: &File<'_>) -> Recorder {
+    let Some(Ok(Cmdline { args })) = file.feature() else { return Recorder::default() };
+    let mut names = args.0.iter().map(thread_name);
+    let name = names.next().unwrap_or_default();
+    Recorder { name, words: names.collect() }
+}
+
+/// Returns the name that a program has as a thread when it is executed by this path.
+fn thread_name(path: &HeaderString<'_>) -> Vec<u8> {
     /// Most bytes of a thread's name.
     const MOST: usize = 15;
-    let Some(Ok(Cmdline { args })) = file.feature() else { return Vec::new() };
-    let Some(path) = args.0.first().map(HeaderString::to_text) else { return Vec::new() };
+    let path = path.to_text();
     let name = path.rsplit('/').next().unwrap_or_default();
     name.bytes().take(MOST).collect()
 }

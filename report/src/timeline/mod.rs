@@ -36,8 +36,9 @@ pub(crate) use clock::{Clock, Moment};
 pub(crate) use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub(crate) use frozen::{CommRef, Life, Place, RecentSpans, Span, Task, ThreadRef, Timeline};
 pub(crate) use off_cpu::{
-    Activity, BusyTime, IdleThreads, InterruptWakes, OffCpu, Parallelism, RanSpan, RanThread, Role,
-    StandIn, Stretch, StretchKind, SwitchCounts, Unsampled, Wake, WakeFields, Waker, is_switches,
+    Activity, BusyTime, IdleThreads, InterruptWakes, OffCpu, Parallelism, RanSpan, RanThread,
+    Recorder, Role, StandIn, Stretch, StretchKind, SwitchCounts, Unsampled, Wake, WakeFields,
+    Waker, is_switches,
 };
 pub(crate) use sideband::{SideBand, mapping_in, total};
 pub(crate) use space::{

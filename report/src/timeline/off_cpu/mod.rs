@@ -24,7 +24,7 @@ mod walk;
 
 pub(crate) use life::{NONE, Stretch, StretchKind, ThreadStretches};
 pub(crate) use ran::{RanSpan, RanThread};
-pub(crate) use read::{RecordedProgram, ThreadFacts};
+pub(crate) use read::{RecordedProgram, Recorder, ThreadFacts};
 pub(crate) use wakes::{InterruptWakes, Wake, WakeFields, Waker};
 
 #[cfg(test)]

@@ -33,7 +33,27 @@ struct ThreadSwitches {
     tasks: KnownTasks,
     wakes: WakeReader,
     /// Execs: time, process and thread.
-    execs: Vec<(u64, u32, u32)>,
+    execs: Vec<Execution>,
+}
+
+/// What a file says of the program that recorded it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorder {
+    /// Name that it has as a thread; empty if it is not known.
+    pub(crate) name: Vec<u8>,
+    /// Names that the program which it ran may have as a thread: those of the words of its command
+    /// line.
+    pub(crate) words: FxHashSet<Vec<u8>>,
+}
+
+/// An execution of a program.
+#[derive(Clone, Copy, Debug)]
+struct Execution {
+    time: u64,
+    pid: u32,
+    tid: u32,
+    /// `true` if it has a name of the recorder's command line.
+    is_named: bool,
 }
 
 /// The program that a recorder ran.
@@ -83,15 +103,14 @@ impl ThreadFacts {
 struct ThreadReading<'r> {
     attrs: &'r AttrTable,
     roles: &'r [Role],
-    /// Name of the recording program.
-    recorder: &'r [u8],
+    recorder: &'r Recorder,
     /// Fields of the events that tell of wakes, if wakes are read.
     wakes: Option<&'r [Option<WakeFields>]>,
 }
 
 impl OffCpu {
-    /// Reads the context switches of a file that was recorded by a program of this name.
-    pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>], recorder: &[u8]) -> Self {
+    /// Reads the context switches of a file.
+    pub(crate) fn read(attrs: &AttrTable, pieces: &[Piece<'_>], recorder: &Recorder) -> Self {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
         let reading = ThreadReading { attrs, roles: &times.roles, recorder, wakes: None };
         let mut all = ThreadSwitches::read(reading, pieces);
@@ -115,7 +134,7 @@ impl OffCpu {
     pub(crate) fn read_lives(
         attrs: &AttrTable,
         pieces: &[Piece<'_>],
-        recorder: &[u8],
+        recorder: &Recorder,
         fields: &[Option<WakeFields>],
     ) -> (Self, ThreadFacts, InterruptWakes) {
         let mut times = Self { roles: roles(attrs), ..Self::default() };
@@ -170,18 +189,21 @@ impl ThreadSwitches {
     }
 
     /// Returns the program that the recorder ran: the first one that a process of its own executes,
-    /// else the first one of all.
+    /// else the first one of all. Of several recorders at once, it is that with a name of the command
+    /// line.
     fn program(&self) -> Option<RecordedProgram> {
-        let own = self.execs.iter().filter(|(_, pid, _)| self.tasks.is_recorder(*pid)).min();
-        let (time, _, tid) = own.or_else(|| self.execs.iter().min())?;
-        Some(RecordedProgram { time: *time, tid: tid.cast_signed() })
+        let first = self.execs.iter().min_by_key(|exec| {
+            let is_own = self.tasks.is_recorder(exec.pid);
+            (!is_own, is_own && !exec.is_named, exec.time, exec.pid, exec.tid)
+        })?;
+        Some(RecordedProgram { time: first.time, tid: first.tid.cast_signed() })
     }
 
     fn of<'r>(reading: ThreadReading<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
         let ThreadReading { attrs, recorder, .. } = reading;
         let mut collected = Self::default();
         for raw in records {
-            collected.tasks.record(attrs, &raw, recorder);
+            collected.tasks.record(attrs, &raw, &recorder.name);
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
             collected.extend_to(time, time);
             match raw.header.kind {
@@ -190,7 +212,7 @@ impl ThreadSwitches {
                 | RecordType::SWITCH_CPU_WIDE
                 | RecordType::FORK
                 | RecordType::EXIT
-                | RecordType::COMM => collected.record(attrs, &raw, time),
+                | RecordType::COMM => collected.record(reading, &raw, time),
                 _ => {}
             }
         }
@@ -220,8 +242,8 @@ impl ThreadSwitches {
         self.push([pid, tid], ThreadRecord::new(time, raw.offset, sample.cpu(), mark));
     }
 
-    fn record(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, time: u64) {
-        let Ok(record) = attrs.decode(raw) else { return };
+    fn record(&mut self, reading: ThreadReading<'_>, raw: &RawRecord<'_>, time: u64) {
+        let Ok(record) = reading.attrs.decode(raw) else { return };
         let Some(task) = record.trailer.tid else { return };
         let cpu = record.trailer.cpu.map(|[cpu, _]| cpu);
         let entry = |mark| ThreadRecord::new(time, raw.offset, cpu, mark);
@@ -245,10 +267,11 @@ impl ThreadSwitches {
             }
             Body::Exit(_) => self.push(task, entry(Mark::Exit)),
             // The name may be another thread's; the trailer's thread wrote it.
-            Body::Comm(_) => {
+            Body::Comm(comm) => {
                 if record.misc & misc::COMM_EXEC != 0 {
                     let [pid, tid] = task;
-                    self.execs.push((time, pid, tid));
+                    let is_named = reading.recorder.words.contains(comm.comm.as_bytes());
+                    self.execs.push(Execution { time, pid, tid, is_named });
                 }
                 self.push(task, entry(Mark::Alive));
             }

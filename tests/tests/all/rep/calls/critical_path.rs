@@ -2,7 +2,8 @@
 
 use recrep_fixtures::build::{TracepointFormat, tracing_data};
 use recrep_format::abi::{AttrFlags, misc};
-use recrep_format::feature::TracingData;
+use recrep_format::feature::{Cmdline, HeaderString, TracingData};
+use recrep_format::wire::List;
 
 use super::*;
 use crate::private::outputs::unpacked;
@@ -227,6 +228,18 @@ fn steps_say_who_woke_whom() {
     let want = want
         .map(|(time, thread, what, by)| (time, thread.to_owned(), what.to_owned(), by.to_owned()));
     assert_eq!(steps, want);
+}
+
+#[test]
+fn of_several_recorders_it_is_the_program_of_the_command_line() {
+    let words = ["/usr/bin/rec", "--waits", "-a", "-o", "x.data", "--", "./app"];
+    let words = words.map(HeaderString::new).to_vec();
+    let all = two_threads().feature(&Cmdline { args: List(words) });
+    let all = all.task(5, 5).at(300).comm("rec").at(600).exec("other").at(900).exit();
+    let all = all.task(7, 7).at(400).comm("rec");
+    let place = Place::of(&all);
+    let answer = parsed(place.rep("critical-path --json"));
+    assert_eq!(answer["paths"][0]["tid"], 7, "{answer}");
 }
 
 #[test]
