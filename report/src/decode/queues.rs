@@ -35,7 +35,7 @@ pub(crate) struct TraceStretch<'i> {
 
 impl<'i> TraceStretch<'i> {
     /// Appends bytes.
-    fn push(&mut self, bytes: Cow<'i, [u8]>) {
+    pub(super) fn push(&mut self, bytes: Cow<'i, [u8]>) {
         let len = bytes.len() as u64;
         self.slices.push((self.len, bytes));
         self.len += len;

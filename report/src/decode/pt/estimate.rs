@@ -1,7 +1,7 @@
 //! Estimate of the time at which tracing begins: that of the last packet of time, and two cycles for
 //! each instruction since, as in perf.
 
-use recrep_trace::pt::{Branch, Clock, Step, TakenStep};
+use recrep_trace::pt::{Branch, Clock, Gap, Sink, Step, TakenStep, Task};
 
 use crate::decode::samples::is_kernel;
 
@@ -24,6 +24,16 @@ impl ClockEstimate {
     /// Returns the estimate in front of a part.
     pub(super) fn new(stamp: u64, is_timed: bool) -> Self {
         Self { is_timed, stamp, ..Self::default() }
+    }
+
+    /// Returns whether there are times.
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Takes the last time stamp in front of the part, which an estimate may have set ahead.
+    pub(super) fn follow(&mut self, last: u64) {
+        self.last = self.last.max(last);
     }
 
     /// Passes a step of so many instructions.
@@ -55,4 +65,30 @@ impl ClockEstimate {
     pub(super) fn at(&self, stamp: u64) -> u64 {
         self.last.max(stamp)
     }
+}
+
+/// Finds the last time stamp in front of a part.
+pub(super) struct RunUpSink(ClockEstimate);
+
+impl RunUpSink {
+    /// Creates a sink for what is behind this time stamp.
+    pub(super) fn new(stamp: u64) -> Self {
+        Self(ClockEstimate::new(stamp, true))
+    }
+
+    /// Returns the last time stamp.
+    pub(super) fn last(&self) -> u64 {
+        self.0.last
+    }
+}
+
+impl Sink for RunUpSink {
+    fn step(&mut self, step: &TakenStep<'_>) {
+        self.0.pass(step, step.instruction_count().into());
+        if let Step::Branch(branch) = step.step {
+            self.0.time(step.times.now, &branch, step.clock);
+        }
+    }
+
+    fn gap(&mut self, _: Gap, _: Task, _: u64) {}
 }

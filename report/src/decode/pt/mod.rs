@@ -19,18 +19,20 @@ mod period;
 mod sink;
 mod stacks;
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use recrep_format::abi::{BranchSampleType, HwEvent, SampleType};
 use recrep_format::attr::Attr;
 use recrep_format::read::File;
-use recrep_trace::pt::Flow;
+use recrep_trace::pt::{Clock, Flow, Sink};
 
 use self::ahead::{AheadSink, PartSummary};
 use self::code::{RecordedCode, TracedProgram};
 use self::count::CountSink;
 use self::cut::Part;
+use self::estimate::RunUpSink;
 use self::info::PtInfo;
 use self::period::{InstructionPeriod, Instructions, Tail};
 use self::sink::{PartSink, TraceEvents};
@@ -195,16 +197,29 @@ fn unserved(traces: &RecordedTraces<'_>, has_instructions: bool) -> Vec<(Letter,
 
 impl PtDecoder<'_> {
     /// Decodes a part.
-    fn run(&self, part: &Part, sink: &mut impl recrep_trace::pt::Sink) {
+    fn run(&self, part: &Part, sink: &mut impl Sink) {
+        self.run_range(part, part.range.clone(), &part.before, sink);
+    }
+
+    /// Decodes a range of the stretch of a part, behind this time.
+    fn run_range(&self, part: &Part, range: Range<u64>, before: &Clock, sink: &mut impl Sink) {
         let Some(queue) = self.traces.queues.all.get(part.queue) else { return };
         let Some(stretch) = queue.stretches.get(part.stretch) else { return };
-        let bytes = stretch.bytes(part.range.start..part.range.end + BEHIND);
-        let length = usize::try_from(part.range.end - part.range.start).unwrap_or(usize::MAX);
+        let bytes = stretch.bytes(range.start..range.end + BEHIND);
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let known = self.flows.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut flow = known.unwrap_or_default();
         let mut program = TracedProgram::new(&self.code, &self.traces, queue, &self.info);
-        flow.run(&bytes, length, part.before.clone(), &mut program, sink);
+        flow.run(&bytes, length, before.clone(), &mut program, sink);
         self.flows.lock().unwrap_or_else(PoisonError::into_inner).push(flow);
+    }
+
+    /// Returns the last time stamp in front of a part, if estimates may have set it ahead.
+    fn last_before(&self, part: &Part) -> Option<u64> {
+        let (start, before) = part.run_up.as_ref()?;
+        let mut sink = RunUpSink::new(before.now());
+        self.run_range(part, *start..part.range.start, before, &mut sink);
+        Some(sink.last())
     }
 
     /// Finds what each part needs of those before it.
@@ -254,6 +269,11 @@ impl TraceDecoder for PtDecoder<'_> {
         let now = part.before.now();
         let mut sink = PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now);
         (sink.cpu, sink.stacks) = (queue.cpu, stacks);
+        if sink.estimate.is_timed()
+            && let Some(last) = self.last_before(part)
+        {
+            sink.estimate.follow(last);
+        }
         match self.are_sums {
             true => self.run(part, &mut CountSink::new(sink)),
             false => self.run(part, &mut sink),
