@@ -21,6 +21,30 @@ constants! {
         RAW = 4;
         /// Breakpoints.
         BREAKPOINT = 5;
+        /// perf's own number of events that it makes of traces ([`SynthEvent`]).
+        SYNTH = 0x8000_0000;
+    }
+
+    /// `config` of [`EventType::SYNTH`] (`enum perf_synth_id` of perf): events of Intel PT. Raw data of their samples says more.
+    pub struct SynthEvent(u64) {
+        /// A value that the program wrote.
+        INTEL_PTWRITE = 0;
+        /// Execution of `mwait`.
+        INTEL_MWAIT = 1;
+        /// Entry to a C-state.
+        INTEL_PWRE = 2;
+        /// The core's clock stopped.
+        INTEL_EXSTOP = 3;
+        /// Exit from a C-state.
+        INTEL_PWRX = 4;
+        /// Another ratio of the core's clock to the bus clock.
+        INTEL_CBR = 5;
+        /// A place in the trace where decoding can begin.
+        INTEL_PSB = 6;
+        /// An event of the flow of control.
+        INTEL_EVT = 7;
+        /// Interrupts were enabled or disabled.
+        INTEL_IFLAG_CHG = 8;
     }
 
     /// `config` of [`EventType::HARDWARE`] (`enum perf_hw_id`); the high 32 bits may hold the PMU.

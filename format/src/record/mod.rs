@@ -41,6 +41,7 @@ mod sample_fields;
 mod sample_id;
 mod schedstat;
 mod stat;
+mod synth;
 mod task;
 mod thread_map;
 mod user;
@@ -64,6 +65,7 @@ pub use sample_fields::{SampleFields, StackUser};
 pub use sample_id::SampleId;
 pub use schedstat::{SchedstatCpu, SchedstatDomain};
 pub use stat::{Stat, StatConfig, StatConfigEntry, StatRound};
+pub use synth::SynthData;
 pub use task::{Cgroup, Comm, Namespace, Namespaces, SwitchCpuWide, Task};
 pub use thread_map::{ThreadMap, ThreadMapEntry};
 pub use user::{

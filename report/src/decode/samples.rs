@@ -83,6 +83,8 @@ pub(crate) struct DecodedSample<'a> {
     pub callchain: &'a [u64],
     /// The last branches, newest first.
     pub branches: &'a [LastBranch],
+    /// Raw data.
+    pub raw: &'a [u8],
 }
 
 /// A branch that was taken before a sample.
@@ -145,6 +147,7 @@ impl SampleWriter {
             weight: has(SampleType::WEIGHT).then_some(Weight::Whole(sample.weight)),
             data_src: has(SampleType::DATA_SRC).then_some(sample.data_src),
             phys_addr: has(SampleType::PHYS_ADDR).then_some(sample.phys_addr),
+            raw: has(SampleType::RAW).then_some(sample.raw),
             callchain,
             branch_stack: branches,
             ..SampleFields::default()

@@ -32,6 +32,18 @@ impl TimeConverter {
         self.mult != 0
     }
 
+    /// Returns the ticks of the counter in so many nanoseconds; 0 if times are not known.
+    pub(crate) fn ticks(&self, nanoseconds: u64) -> u64 {
+        let (Some(whole), Some(rest)) =
+            (nanoseconds.checked_div(self.mult), nanoseconds.checked_rem(self.mult))
+        else {
+            return 0;
+        };
+        let scaled = u128::from(rest) << self.shift;
+        let rest = scaled.checked_div(self.mult.into()).unwrap_or(0);
+        (whole << self.shift).wrapping_add(u64::try_from(rest).unwrap_or(0))
+    }
+
     /// Returns the time of a value of the counter.
     pub(crate) fn time(&self, ticks: u64) -> u64 {
         let ticks = match self.narrow {
@@ -52,6 +64,8 @@ mod tests {
     fn ticks_become_nanoseconds() {
         let clock = TimeConverter::of_words(10, 512, 1000);
         assert_eq!([clock.time(0), clock.time(2), clock.time(2049)], [1000, 1001, 2024]);
+        assert_eq!([clock.ticks(2), clock.ticks(511), clock.ticks(1025)], [4, 1022, 2050]);
+        assert_eq!(TimeConverter::default().ticks(1), 0);
         assert!(clock.is_known() && !TimeConverter::default().is_known());
         let huge = TimeConverter::of_words(u64::MAX, u64::MAX, u64::MAX);
         huge.time(u64::MAX);

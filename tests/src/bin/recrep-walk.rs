@@ -35,6 +35,10 @@ struct Args {
     #[arg(long)]
     few_targets: bool,
 
+    /// Let an event that does not change the flow happen at one instruction in so many
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    side_event_every: u64,
+
     /// Write the files, and check nothing
     #[arg(long)]
     write_only: bool,
@@ -70,7 +74,11 @@ fn run(args: &Args) -> std::io::Result<bool> {
     let share = args.branches / chosen.len().max(1) as u64;
     let mut is_equal = true;
     for (number, settings) in chosen {
-        let settings = Settings { has_few_targets: args.few_targets, ..settings };
+        let settings = Settings {
+            has_few_targets: args.few_targets,
+            side_event_every: args.side_event_every,
+            ..settings
+        };
         let seed = number as u64;
         let path = args.dir.join(format!("walk-{number}.data"));
         let walk = Walk::through(&image, settings, seed, share, |_| {});

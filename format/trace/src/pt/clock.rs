@@ -71,6 +71,12 @@ impl Clock {
         self.now
     }
 
+    /// Returns the ratio of the core's clock to the bus clock; 0 before the first CBR.
+    #[inline]
+    pub fn ratio(&self) -> u8 {
+        self.cycles.ratio
+    }
+
     /// Returns about how many TSC ticks so many instructions take: two cycles each, as perf has it.
     pub fn ticks_of(&self, instructions: u64) -> u64 {
         let cycles = instructions.saturating_mul(2);

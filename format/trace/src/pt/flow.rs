@@ -1,13 +1,14 @@
 //! The flow of control: packets and code ─► blocks and the edges between them.
 
 use super::clock::Clock;
+use super::event::WaitingEvents;
 use super::graph::{BlockId, Direct, EdgeId, Exit, Graph};
 use super::instruction::{BranchKind, Next};
 use super::ip::Ip;
 use super::packet::{Damage, Outcomes, Packet};
 use super::read::Packets;
 use super::size::CodeSize;
-use super::state::{Flow, Fup, Header, Place, SpaceCode};
+use super::state::{Flow, Fup, Header, Place, Run, SpaceCode};
 use super::step::{Branch, Gap, Sink, Step, TakenStep, Task, Times, World};
 
 /// Most blocks one behind the other that need no packet: what takes more is an endless loop.
@@ -28,6 +29,7 @@ impl Flow {
         sink: &mut S,
     ) {
         self.time = clock.now();
+        self.waiting = WaitingEvents::of_ratio(clock.ratio());
         self.clock = clock;
         self.place = Place::Lost;
         self.fup = Fup::Event;
@@ -43,11 +45,13 @@ impl Flow {
                 }
             };
             if run.flow.clock.apply(&packet) {
+                if matches!(packet, Packet::Cbr(_)) {
+                    run.ratio();
+                }
                 continue;
             }
             if packet == Packet::Psb {
-                let is_last = found.offset >= end;
-                run.psb(is_last);
+                run.psb(found.offset, found.offset >= end);
             } else if run.packet(packet) {
                 break;
             }
@@ -55,14 +59,6 @@ impl Flow {
         run.finish_task();
         self.header = None;
     }
-}
-
-/// A part that is being decoded.
-struct Run<'a, W, S> {
-    flow: &'a mut Flow,
-    packets: Packets<'a>,
-    world: &'a mut W,
-    sink: &'a mut S,
 }
 
 impl<W: World, S: Sink> Run<'_, W, S> {
@@ -77,20 +73,14 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             Packet::TipPge(ip) => self.begin(ip),
             Packet::TipPgd(ip) => self.end(ip),
             Packet::Fup(ip) => self.fup(ip),
-            Packet::ModeExec(size, _) => self.flow.next_size = Some(size),
-            Packet::ModeTsx { is_aborted: false, .. }
-            | Packet::PtWrite(_, _, true)
-            | Packet::ExStop(true)
-            | Packet::MWait(_)
-            | Packet::Pwre(_)
-            | Packet::Bep(true) => self.flow.fup = Fup::Alone,
+            Packet::ModeExec(size, interrupts) => self.mode(size, interrupts),
             Packet::Ovf => {
                 self.gap(Gap::Overflow);
                 self.flow.fup = Fup::Overflow;
                 self.flow.stack.clear();
             }
             Packet::TraceStop => self.flow.place = Place::Off,
-            _ => {}
+            packet => self.side_event(packet),
         }
         false
     }
@@ -98,6 +88,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
     fn gap(&mut self, gap: Gap) {
         let flow = &mut *self.flow;
         (flow.place, flow.event) = (Place::Lost, None);
+        flow.waiting.clear();
         self.sink.gap(gap, flow.task, flow.clock.now());
     }
 
@@ -110,19 +101,22 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         self.packets.resume();
     }
 
-    fn psb(&mut self, is_last: bool) {
+    fn psb(&mut self, offset: usize, is_last: bool) {
         if self.flow.header.is_some() {
             self.gap(Gap::Header);
         }
         self.flow.last_ip.reset();
-        self.flow.header = Some(Header { is_last, ..Header::default() });
+        self.flow.header = Some(Header { offset, is_last, ..Header::default() });
     }
 
     fn in_header(&mut self, packet: Packet) -> bool {
         let Some(header) = &mut self.flow.header else { return false };
         match packet {
             Packet::Fup(ip) => header.ip = self.flow.last_ip.update(ip).or(header.ip),
-            Packet::ModeExec(size, _) => header.size = Some(size),
+            Packet::ModeExec(size, interrupts) => {
+                header.size = Some(size);
+                self.flow.waiting.set_interrupts(interrupts);
+            }
             Packet::PsbEnd => {
                 let header = *header;
                 self.flow.header = None;
@@ -162,6 +156,8 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         self.times();
         let task = self.world.task(self.flow.clock.now());
         self.switch(task, header.size.unwrap_or_default());
+        self.with_psb(header.offset);
+        self.tell_events(header.ip.unwrap_or(0));
         match header.ip {
             Some(ip) => self.go(ip),
             None => self.flow.place = Place::Off,
@@ -179,13 +175,13 @@ impl<W: World, S: Sink> Run<'_, W, S> {
     }
 
     /// Commits the time of the packets so far to the branch that comes.
-    fn times(&mut self) -> Times {
+    pub(super) fn times(&mut self) -> Times {
         let before = self.flow.time;
         self.flow.time = before.max(self.flow.clock.now());
         Times { before, now: self.flow.time }
     }
 
-    fn branch(&mut self, branch: Branch, times: Times) {
+    pub(super) fn branch(&mut self, branch: Branch, times: Times) {
         self.report(Step::Branch(branch), times);
     }
 
@@ -254,6 +250,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             Place::Off => self.gap(Gap::Off),
             Place::At(block) => {
                 self.flow.event = None;
+                self.forget_events();
                 match self.follow_outcomes(block, outcomes) {
                     Ok(block) => self.flow.place = Place::At(block),
                     Err(gap) => self.gap(gap),
@@ -322,10 +319,10 @@ impl<W: World, S: Sink> Run<'_, W, S> {
     fn tip(&mut self, ip: Ip) {
         let target = self.flow.last_ip.update(ip);
         if let Some(from) = self.flow.event.take() {
-            let times = self.times();
-            let branch = Branch::event_at(from, target);
-            self.branch(branch, times);
+            self.with_interrupts(target);
+            self.event_branch(from, target);
         } else {
+            self.forget_events();
             match self.flow.place {
                 Place::At(block) => match self.leave(block, target) {
                     Ok(Some(next)) => {
@@ -355,6 +352,10 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         if kind == BranchKind::Return {
             self.flow.stack.pop();
         }
+        self.with_interrupts(target);
+        if let Some(last) = self.flow.graph.block(block).map(|block| block.last) {
+            self.tell_events(last);
+        }
         let times = self.times();
         let edge = self.flow.graph.target(block, target.unwrap_or(0));
         self.report(Step::Edge(edge), times);
@@ -371,8 +372,11 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         let task = self.world.task(self.flow.clock.now());
         let size = self.flow.next_size.take().unwrap_or(self.flow.size);
         self.switch(task, size);
+        self.forget_events();
         let times = self.times();
         self.branch(Branch::begin_at(to), times);
+        self.with_interrupts(Some(to));
+        self.tell_events(0);
         self.go(to);
     }
 
@@ -380,9 +384,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         let target = self.flow.last_ip.update(ip);
         self.flow.is_ending = true;
         if let Some(from) = self.flow.event.take() {
-            let times = self.times();
-            let branch = Branch::event_at(from, target);
-            self.branch(branch, times);
+            self.event_branch(from, target);
         } else if let Place::At(block) = self.flow.place {
             match self.leave(block, target) {
                 Err(Gap::Mismatch) if self.left_region(block, target) => {}
@@ -428,8 +430,12 @@ impl<W: World, S: Sink> Run<'_, W, S> {
                     return;
                 }
                 self.flow.event = (kind == Fup::Event).then_some(address);
+                if kind == Fup::Alone {
+                    self.tell_events(address);
+                }
             }
-            (_, Place::Off | Place::Lost) => return,
+            (_, Place::Off) => return self.tell_events(address),
+            (_, Place::Lost) => return,
         }
         self.go(address);
     }

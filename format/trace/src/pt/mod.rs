@@ -3,9 +3,11 @@
 //! ```text
 //!  calls         calls that have not returned, of parts that are joined
 //!  totals        steps ─► counts of branches and instructions
+//!  side          what packets tell of beside the flow ─► events
 //!  flow          packets + code ─► steps from block to block, gaps     (World: who runs, which code)
 //!  state         where the flow is, and what is known of the code
 //!  step          steps, gaps, and who takes them
+//!  event         events beside the flow
 //!  graph         code ─► blocks and edges, built once
 //!  stack         return addresses
 //!  instruction   what an instruction does to the flow
@@ -25,6 +27,7 @@
 
 mod calls;
 mod clock;
+mod event;
 mod flow;
 mod graph;
 mod instruction;
@@ -32,6 +35,7 @@ mod ip;
 mod layout;
 mod packet;
 mod read;
+mod side;
 mod size;
 mod stack;
 mod state;
@@ -41,6 +45,7 @@ mod totals;
 
 pub use calls::{CallBase, CallBases, CallChange, CallJoiner, Closing, OpenCall, OpenCalls};
 pub use clock::{Clock, ClockRates};
+pub use event::SideEvent;
 pub use graph::{Code, Direct, Graph};
 pub use instruction::{BranchKind, Instruction, Instructions, Next};
 pub use ip::{Ip, IpForm, LastIp};
@@ -48,7 +53,7 @@ pub use packet::{Context, Damage, Outcomes, Packet, Width};
 pub use read::{Located, Packets, find_psb};
 pub use size::CodeSize;
 pub use state::Flow;
-pub use step::{Branch, Executed, Gap, Sink, Step, TakenStep, Task, Times, World};
+pub use step::{Branch, Executed, Gap, Sink, Step, TakenEvent, TakenStep, Task, Times, World};
 pub use totals::StepCounts;
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::clock::Clock;
+use super::event::WaitingEvents;
 use super::graph::{BlockId, Code, Graph};
 use super::ip::LastIp;
+use super::read::Packets;
 use super::size::CodeSize;
 use super::stack::ReturnStack;
 use super::step::{Task, World};
@@ -39,6 +41,8 @@ pub(super) enum Fup {
 pub(super) struct Header {
     pub(super) ip: Option<u64>,
     pub(super) size: Option<CodeSize>,
+    /// Offset of the PSB.
+    pub(super) offset: usize,
     pub(super) is_last: bool,
 }
 
@@ -63,6 +67,15 @@ pub struct Flow {
     /// The packet that is taken ends tracing.
     pub(super) is_ending: bool,
     pub(super) header: Option<Header>,
+    pub(super) waiting: WaitingEvents,
+}
+
+/// A part that is being decoded.
+pub(super) struct Run<'a, W, S> {
+    pub(super) flow: &'a mut Flow,
+    pub(super) packets: Packets<'a>,
+    pub(super) world: &'a mut W,
+    pub(super) sink: &'a mut S,
 }
 
 /// The code of one address space.
@@ -98,6 +111,7 @@ impl Flow {
             event: None,
             is_ending: false,
             header: None,
+            waiting: WaitingEvents::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Steps of the flow of control, and who takes them.
 
 use super::clock::Clock;
+use super::event::SideEvent;
 use super::graph::{Code, EdgeId, Graph};
 use super::instruction::{BranchKind, Instruction, Next};
 
@@ -150,6 +151,19 @@ impl TakenStep<'_> {
     }
 }
 
+/// An event of a task.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenEvent<'a> {
+    /// What happened.
+    pub event: &'a SideEvent,
+    /// Address where it did; the last one that is known, if the trace does not have its address. 0: none.
+    pub ip: u64,
+    /// Who ran.
+    pub task: Task,
+    /// Its time stamp.
+    pub time: u64,
+}
+
 /// Takes the steps of the flow, in order.
 pub trait Sink {
     /// Takes a step.
@@ -157,6 +171,9 @@ pub trait Sink {
 
     /// Ends the steps of a task and its code: those of another follow, or none.
     fn finish_task(&mut self, _graph: &Graph, _code: &dyn Code) {}
+
+    /// Takes an event beside the flow.
+    fn event(&mut self, _event: &TakenEvent<'_>) {}
 
     /// Takes a gap.
     fn gap(&mut self, gap: Gap, task: Task, time: u64);

@@ -1,6 +1,6 @@
 //! What a part needs of those before it: found by reading all parts once.
 
-use recrep_trace::pt::{Code, Gap, Graph, Sink, TakenStep, Task};
+use recrep_trace::pt::{Gap, Sink, TakenEvent, TakenStep, Task};
 
 use super::info::PtInfo;
 use super::period::{InstructionCounter, InstructionPeriod, Tail};
@@ -68,7 +68,11 @@ impl Sink for AheadSink<'_> {
         }
     }
 
-    fn finish_task(&mut self, _: &Graph, _: &dyn Code) {}
+    fn event(&mut self, event: &TakenEvent<'_>) {
+        if let Some(runs) = &mut self.runs {
+            runs.enter(event.task.thread, event.time);
+        }
+    }
 
     fn gap(&mut self, _: Gap, _: Task, _: u64) {}
 }

@@ -7,7 +7,9 @@
 //!                                                    └ sums                 └ sums
 //! ```
 
-use recrep_trace::pt::{Branch, Code, Gap, Graph, Sink, Step, StepCounts, TakenStep, Task};
+use recrep_trace::pt::{
+    Branch, Code, Gap, Graph, Sink, Step, StepCounts, TakenEvent, TakenStep, Task,
+};
 
 use super::period::Instructions;
 use super::sink::PartSink;
@@ -112,6 +114,10 @@ impl Sink for CountSink<'_> {
     fn finish_task(&mut self, graph: &Graph, code: &dyn Code) {
         self.write(graph, code);
         self.stretch = None;
+    }
+
+    fn event(&mut self, event: &TakenEvent<'_>) {
+        self.single.side_event(event);
     }
 
     fn gap(&mut self, gap: Gap, task: Task, time: u64) {

@@ -4,12 +4,25 @@ use recrep_trace::pt::ClockRates;
 
 use crate::decode::time::TimeConverter;
 
+/// Bit of the config: power events.
+const POWER: u64 = 1 << 4;
+/// Bit of the config: events of the flow of control.
+const EVENT_TRACE: u64 = 1 << 31;
+
 /// Settings of a trace, and its clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PtInfo {
     pub rates: ClockRates,
     /// The trace has times that can be converted.
     pub has_times: bool,
+    /// The trace has power events.
+    pub has_power: bool,
+    /// The trace has events of the flow of control.
+    pub has_event_trace: bool,
+    /// The processor's traces say when interrupts are enabled and disabled.
+    pub has_interrupt_flag: bool,
+    /// Rate of the bus clock that CBR counts in.
+    pub bus_kilohertz: u32,
     converter: TimeConverter,
 }
 
@@ -23,11 +36,26 @@ impl PtInfo {
         let has_steps = config & mtc_bit != 0 && frequency != 0;
         let steps = (config & frequency).checked_shr(frequency.trailing_zeros()).unwrap_or(0);
         let mtc_shift = if has_steps { u32::try_from(steps).unwrap_or(0).min(15) } else { 0 };
-        let rates = ClockRates { mtc_shift, tsc: low(12), crystal: low(13), non_turbo: low(15) };
         let converter = TimeConverter::of_words(shift, mult, zero);
+        let per_second = converter.ticks(1_000_000_000);
+        // Of the usual bus clock, where the ratio is not known.
+        let usual = u32::try_from((per_second + 50_000_000) / 100_000_000).unwrap_or(0);
+        let non_turbo = if low(15) == 0 { usual } else { low(15) };
+        let rates = ClockRates { mtc_shift, tsc: low(12), crystal: low(13), non_turbo };
+        let bus = per_second.checked_div(non_turbo.into()).unwrap_or(0) / 1000;
+        // Behind the filter's text.
+        let filter = usize::try_from(word(16)).unwrap_or(0) / 8;
         let has_times =
             !is_untimed && has_zero != 0 && config & tsc_bit != 0 && converter.is_known();
-        Self { rates, has_times, converter }
+        Self {
+            rates,
+            has_times,
+            has_power: config & POWER != 0,
+            has_event_trace: config & EVENT_TRACE != 0,
+            has_interrupt_flag: word(filter.saturating_add(17)) != 0,
+            bus_kilohertz: u32::try_from(bus).unwrap_or(0),
+            converter,
+        }
     }
 
     /// Returns the time of a time stamp; 0 without times.

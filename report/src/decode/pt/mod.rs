@@ -3,7 +3,9 @@
 //! ```text
 //!   cut    the packets of each ring ─► parts that begin with a PSB, and the time in front of each
 //!   code   address at a time ─► code of the recorded files
+//!   events what is asked for ─► events
 //!   sink   steps from block to block ─► samples, gaps
+//!   side   PTWRITE, power, transactions, event trace ─► samples
 //!   count  the same where no order is asked for ─► sums of samples
 //! ```
 //!
@@ -14,8 +16,10 @@ mod code;
 mod count;
 mod cut;
 mod estimate;
+mod events;
 mod info;
 mod period;
+mod side;
 mod sink;
 mod stacks;
 
@@ -23,8 +27,6 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use recrep_format::abi::{BranchSampleType, HwEvent, SampleType};
-use recrep_format::attr::Attr;
 use recrep_format::read::File;
 use recrep_trace::pt::{Clock, Flow, Sink};
 
@@ -33,16 +35,16 @@ use self::code::{RecordedCode, TracedProgram};
 use self::count::CountSink;
 use self::cut::Part;
 use self::estimate::RunUpSink;
+use self::events::TraceEvents;
 use self::info::PtInfo;
-use self::period::{InstructionPeriod, Instructions, Tail};
-use self::sink::{PartSink, TraceEvents};
+use self::period::{InstructionPeriod, Tail};
+use self::sink::PartSink;
 use self::stacks::{StackSizes, TracedStacks};
 use super::decoder::{Decoding, TraceDecoder};
 use super::gaps::{GapReason, Gaps};
 use super::recorded::RecordedTraces;
 use super::samples::{DecodedEvents, SampleWriter};
-use crate::callchain::ChainOrigin;
-use crate::query::{Letter, PeriodUnit, SynthOptions};
+use crate::query::Letter;
 use crate::symbols::Resolver;
 
 /// Bytes behind a part that hold the PSB+ of the next one.
@@ -85,42 +87,8 @@ pub(super) fn decoding<'i>(
     let is_untimed = !traces.has_times || traces.options.has(Letter::Timeless);
     let info = PtInfo::of_words(&traces.words, traced.attr.config, is_untimed);
     let mut decoded = DecodedEvents::of_traced(traced);
-    let options = &traces.options;
-    let period = instruction_period(&traces, &info);
-    if traces.as_sums && needs_no_order(options, period) {
-        decoded.sum_samples();
-    }
-    let mut attr = traces.attr(SampleType::ADDR, info.has_times);
-    let is_of_cpus = traces.queues.all.iter().any(|queue| queue.cpu.is_some());
-    attr.sample_type.set(SampleType::CPU, is_of_cpus && attr.sample_type.contains(SampleType::CPU));
-    let branches = options.has(Letter::Branches).then(|| {
-        let config = HwEvent::BRANCH_INSTRUCTIONS.0;
-        decoded.add("branches", Attr { config, sample_period: 1, ..attr.clone() })
-    });
-    // Only branches have an address that they lead to, and no stacks, as in perf.
-    attr.sample_type.remove(SampleType::ADDR);
-    let sizes = period.map_or(StackSizes::NONE, |_| stack_sizes(options));
-    if sizes.frames > 0 {
-        attr.sample_type |= SampleType::CALLCHAIN;
-        attr.flags |= ChainOrigin::TRACED;
-    }
-    if sizes.branches > 0 {
-        attr.sample_type |= SampleType::BRANCH_STACK;
-        attr.branch_sample_type = BranchSampleType::HW_INDEX;
-    }
-    let instructions = period.map(|period| {
-        let config = HwEvent::INSTRUCTIONS.0;
-        let sample_period = options.period.max(1);
-        let event = decoded.add("instructions", Attr { config, sample_period, ..attr.clone() });
-        Instructions { event, period }
-    });
-    let events = TraceEvents {
-        branches,
-        instructions,
-        has_calls: options.has(Letter::Calls),
-        has_returns: options.has(Letter::Returns),
-    };
-    let unserved = unserved(&traces, period.is_some());
+    let (events, sizes) = TraceEvents::add(&mut decoded, &traces, &info);
+    let unserved = events.unserved(&traces.options);
     let length = if decoded.are_sums() { cut::few(traces.queues.bytes()) } else { cut::PART };
     let rings = traces.queues.all.par_iter().enumerate();
     let cut = rings.map(|(number, queue)| cut::parts(number, queue, info.rates, length));
@@ -141,58 +109,6 @@ pub(super) fn decoding<'i>(
     };
     decoder.read_ahead(sizes);
     Ok(Decoding { decoder: Box::new(decoder), events: decoded, unserved })
-}
-
-/// Returns the distance between samples of instructions, if they are wanted and can be had.
-fn instruction_period(traces: &RecordedTraces<'_>, info: &PtInfo) -> Option<InstructionPeriod> {
-    let options = &traces.options;
-    if !options.has(Letter::Instructions) {
-        return None;
-    }
-    let period = options.period.max(1);
-    match options.unit {
-        PeriodUnit::Instructions => Some(InstructionPeriod::Instructions(period)),
-        PeriodUnit::Nanoseconds if info.has_times => Some(InstructionPeriod::Nanoseconds(period)),
-        _ => None,
-    }
-}
-
-/// Returns the sizes of the stacks of samples.
-fn stack_sizes(options: &SynthOptions) -> StackSizes {
-    StackSizes {
-        frames: if options.has(Letter::Callchains) { options.frames } else { 0 },
-        branches: if options.has(Letter::LastBranches) { options.branches } else { 0 },
-    }
-}
-
-/// Returns whether samples are the same in any order: branches, or each instruction. Both have
-/// times of their own.
-fn needs_no_order(options: &SynthOptions, period: Option<InstructionPeriod>) -> bool {
-    let is_each = period == Some(InstructionPeriod::Instructions(1))
-        && stack_sizes(options) == StackSizes::NONE;
-    if options.has(Letter::Branches) { period.is_none() } else { is_each }
-}
-
-/// Returns the letters for which there are no samples.
-fn unserved(traces: &RecordedTraces<'_>, has_instructions: bool) -> Vec<(Letter, &'static str)> {
-    use Letter::{
-        AddedCallchains, AddedLastBranches, Branches, Callchains, Calls, Errors, FirstLevel,
-        Instructions, LastBranches, LastLevel, Log, Memory, Quick, Remote, Returns, Skip, Timeless,
-        Tlb,
-    };
-    let reason = |letter: Letter| match letter {
-        Branches | Calls | Returns | Errors | Timeless => None,
-        Quick => Some("all of the trace is decoded"),
-        Log => Some("rep dump --packets shows the packets"),
-        Instructions if has_instructions => None,
-        Instructions => Some("their period must be in instructions, such as i1000i"),
-        Callchains | LastBranches if has_instructions => None,
-        Callchains | LastBranches => Some("only samples of instructions have them"),
-        AddedCallchains | AddedLastBranches | Skip => Some("rep does not make them of Intel PT"),
-        FirstLevel | LastLevel | Tlb | Remote | Memory => Some("Intel PT does not record that"),
-        _ => Some("rep does not decode them"),
-    };
-    traces.options.letters().filter_map(|letter| Some((letter, reason(letter)?))).collect()
 }
 
 impl PtDecoder<'_> {
@@ -269,6 +185,8 @@ impl TraceDecoder for PtDecoder<'_> {
         let now = part.before.now();
         let mut sink = PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now);
         (sink.cpu, sink.stacks) = (queue.cpu, stacks);
+        let start = queue.stretches.get(part.stretch).map_or(0, |stretch| stretch.start);
+        sink.offset = start + part.range.start;
         if sink.estimate.is_timed()
             && let Some(last) = self.last_before(part)
         {

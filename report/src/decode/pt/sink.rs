@@ -1,43 +1,17 @@
 //! Samples of the steps of a trace.
 
-use recrep_trace::pt::{Branch, BranchKind, Executed, Gap, Sink, TakenStep, Task};
+use recrep_trace::pt::{Branch, Executed, Gap, Sink, Step, TakenEvent, TakenStep, Task};
 
 use super::estimate::ClockEstimate;
+use super::events::TraceEvents;
 use super::info::PtInfo;
 use super::period::{InstructionCounter, Instructions, Tail};
+use super::side::synth_data;
 use super::stacks::PartStacks;
 use crate::decode::gaps::{GapReason, Gaps};
 use crate::decode::recorded::OwnerFinder;
 use crate::decode::running::Owner;
-use crate::decode::samples::{DecodedEvent, DecodedSample, SampleWriter, is_kernel};
-
-/// Events of a trace.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TraceEvents {
-    pub branches: Option<DecodedEvent>,
-    pub instructions: Option<Instructions>,
-    /// Only calls are wanted, or calls and returns.
-    pub has_calls: bool,
-    /// Only returns are wanted, or calls and returns.
-    pub has_returns: bool,
-}
-
-impl TraceEvents {
-    /// Returns whether a branch is a sample, by the rules of perf: where tracing ends counts as a
-    /// call, and where it begins as a return.
-    pub(super) fn has(&self, branch: &Branch) -> bool {
-        use BranchKind::{
-            Asynchronous, Begin, Call, Interrupt, InterruptReturn, Return, SystemCall, SystemReturn,
-        };
-        if !self.has_calls && !self.has_returns {
-            return true;
-        }
-        let is_call =
-            branch.to == 0 || matches!(branch.kind, Call | SystemCall | Interrupt | Asynchronous);
-        let is_return = matches!(branch.kind, Return | SystemReturn | InterruptReturn | Begin);
-        self.has_calls && is_call || self.has_returns && is_return
-    }
-}
+use crate::decode::samples::{DecodedSample, SampleWriter, is_kernel};
 
 /// Writes the samples of a part.
 pub(super) struct PartSink<'a> {
@@ -49,6 +23,8 @@ pub(super) struct PartSink<'a> {
     counter: Option<InstructionCounter>,
     pub estimate: ClockEstimate,
     pub cpu: Option<u32>,
+    /// Offset of the part in the AUX area.
+    pub offset: u64,
     /// `None` if samples have no stacks.
     pub stacks: Option<PartStacks<'a>>,
     /// The last thread, its time stamp, its process and the time.
@@ -68,7 +44,7 @@ impl<'a> PartSink<'a> {
         let counter = events.instructions.map(|Instructions { period, .. }| {
             InstructionCounter::new(period, tail, info.time(now))
         });
-        let estimate = ClockEstimate::new(now, info.has_times && events.branches.is_some());
+        let estimate = ClockEstimate::new(now, info.has_times);
         Self {
             events,
             info,
@@ -78,6 +54,7 @@ impl<'a> PartSink<'a> {
             counter,
             estimate,
             cpu: None,
+            offset: 0,
             stacks: None,
             last: None,
         }
@@ -103,7 +80,7 @@ impl<'a> PartSink<'a> {
     fn instruction(&mut self, step: &TakenStep<'_>, ip: u64) {
         let Some(period) = self.counter.as_mut().and_then(InstructionCounter::pass) else { return };
         let Some(Instructions { event, .. }) = self.events.instructions else { return };
-        let sample = self.sample(step.task, step.times.now);
+        let sample = self.sample(step.task, self.estimate.at(step.times.now));
         let (callchain, branches) = match &mut self.stacks {
             Some(stacks) => stacks.at(ip),
             None => Default::default(),
@@ -125,6 +102,26 @@ impl<'a> PartSink<'a> {
             let sample = self.sample(task, tsc);
             self.samples.put(event, &sample.of_branch(branch));
         }
+    }
+
+    /// Writes the sample of an event beside the flow.
+    pub(super) fn side_event(&mut self, taken: &TakenEvent<'_>) {
+        let TakenEvent { event, ip, task, time } = *taken;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.enter(task.thread);
+        }
+        let data = synth_data(event, self.info, self.offset);
+        let side = &self.events.side;
+        let of = data.as_ref().map_or_else(|| side.transactions(), |data| side.of_data(data));
+        let Some(of) = of else { return };
+        let raw = data.map(|data| data.to_raw()).unwrap_or_default();
+        let sample = self.sample(task, self.estimate.at(time));
+        let (callchain, branches) = match &mut self.stacks {
+            Some(stacks) => stacks.at(ip),
+            None => Default::default(),
+        };
+        let sample = DecodedSample { callchain, branches, raw: &raw, ..sample.at(ip) };
+        self.samples.put(of, &sample);
     }
 
     /// Returns the time up to which the samples of a thread are looked up in the same as this one.
@@ -154,8 +151,9 @@ impl Sink for PartSink<'_> {
         }
         let has_branches = self.events.branches.is_some();
         let instructions = step.instruction_count().into();
-        if has_branches {
-            self.estimate.pass(step, instructions);
+        self.estimate.pass(step, instructions);
+        if !has_branches && let Step::Branch(branch) = step.step {
+            self.estimate.time(times.now, &branch, step.clock);
         }
         let info = self.info;
         let counter = self.counter.as_mut();
@@ -168,6 +166,10 @@ impl Sink for PartSink<'_> {
         } else if has_branches || self.stacks.is_some() {
             step.branches(|branch, is_last| self.branch(step, &branch, is_last));
         }
+    }
+
+    fn event(&mut self, event: &TakenEvent<'_>) {
+        self.side_event(event);
     }
 
     fn gap(&mut self, gap: Gap, _: Task, _: u64) {

@@ -76,19 +76,24 @@ impl RunRecorder {
         Self { sizes, runs: Vec::new() }
     }
 
-    /// Takes a step.
-    pub(super) fn step(&mut self, step: &TakenStep<'_>) {
-        let TakenStep { task, times, is_end, .. } = *step;
-        let StackSizes { frames, branches } = self.sizes;
-        if self.runs.last().is_none_or(|run| run.thread != task.thread) {
+    /// Goes on with a thread at this time stamp.
+    pub(super) fn enter(&mut self, thread: u32, now: u64) {
+        if self.runs.last().is_none_or(|run| run.thread != thread) {
             self.runs.push(Run {
-                thread: task.thread,
-                start: times.now,
+                thread,
+                start: now,
                 closed: Vec::new(),
                 open: OpenCalls::default(),
                 branches: LastBranches::default(),
             });
         }
+    }
+
+    /// Takes a step.
+    pub(super) fn step(&mut self, step: &TakenStep<'_>) {
+        let TakenStep { task, times, is_end, .. } = *step;
+        let StackSizes { frames, branches } = self.sizes;
+        self.enter(task.thread, times.now);
         let Some(Run { closed, open, branches: last, .. }) = self.runs.last_mut() else { return };
         step.branches(|branch, is_last| {
             last.push(&branch, branches);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use recrep_format::abi::{
-    DataSrc, EventType, RegisterName, RegsAbi, RegsArch, SampleType, SwEvent, Weight,
+    DataSrc, EventType, RegisterName, RegsAbi, RegsArch, SampleType, SwEvent, SynthEvent, Weight,
 };
 use recrep_format::attr::AttrEntry;
 use recrep_format::record::Regs;
@@ -14,6 +14,7 @@ use super::row::{self, CALLCHAIN, FieldValue, SampleRow};
 use super::sample::ScriptSample;
 use super::source::{self, SourceTexts};
 use super::start::{StartPrinter, letters};
+use super::synth;
 use crate::query::word_text::data_src_parts;
 use crate::samples::Session;
 use crate::terminal::escape::escape;
@@ -133,6 +134,7 @@ impl FieldSources<'_, '_> {
             }
             F::Iregs => self.registers(fields.regs_intr.as_ref()),
             F::Uregs => self.registers(fields.regs_user.as_ref()),
+            F::Synth => synth_values(s),
             F::BpfOutput => {
                 let is_bpf =
                     s.attr.kind == EventType::SOFTWARE && s.attr.config == SwEvent::BPF_OUTPUT.0;
@@ -186,6 +188,13 @@ impl FieldSources<'_, '_> {
         }
         FieldValue::Texts(texts)
     }
+}
+
+/// Returns the values of an event that is made of a trace.
+fn synth_values(s: &ScriptSample<'_>) -> FieldValue<'static> {
+    let raw = s.fields.raw.filter(|_| s.attr.kind == EventType::SYNTH);
+    let values = raw.and_then(|raw| synth::values(SynthEvent(s.attr.config), raw));
+    values.map_or(FieldValue::Missing, FieldValue::Named)
 }
 
 fn number(number: Option<impl Into<u64>>) -> FieldValue<'static> {

@@ -77,6 +77,8 @@ fields! {
     BrStackSym = "brstacksym", SampleType::BRANCH_STACK;
     /// Branch stack by offset in the module.
     BrStackOff = "brstackoff", SampleType::BRANCH_STACK;
+    /// What an event says that is made of a trace.
+    Synth = "synth", SampleType::empty();
     /// Output of a BPF program.
     BpfOutput = "bpf-output", SampleType::empty();
     PhysAddr = "phys_addr", SampleType::PHYS_ADDR;
@@ -107,7 +109,7 @@ pub(super) struct Fields {
 }
 
 /// Fields of perf that rep does not support, with the reasons.
-const UNSUPPORTED: [(&str, &str); 14] = [
+const UNSUPPORTED: [(&str, &str); 13] = [
     ("callindent", DECODED),
     ("insn", CODE),
     ("disasm", CODE),
@@ -116,7 +118,6 @@ const UNSUPPORTED: [(&str, &str); 14] = [
     ("brstackinsnlen", CODE),
     ("brstackdisasm", CODE),
     ("brcntr", CODE),
-    ("synth", DECODED),
     ("ipc", DECODED),
     ("flags", DECODED),
     ("machine_pid", GUESTS),
@@ -180,6 +181,10 @@ impl Fields {
                 }
             }
             EventType::SOFTWARE => set.push(F::BpfOutput),
+            EventType::SYNTH => {
+                set.retain(|f| !matches!(f, F::Period));
+                set.push(F::Synth);
+            }
             EventType::RAW => {
                 set.extend([F::Addr, F::DataSrc, F::Weight, F::InsLat, F::RetireLat, F::PhysAddr]);
                 set.extend([F::DataPageSize, F::CodePageSize]);
@@ -252,16 +257,21 @@ impl Fields {
 }
 
 /// Types of events whose fields are chosen together, by prefix.
-const KINDS: [(&str, EventType); 5] = [
+const KINDS: [(&str, EventType); 6] = [
     ("hw", EventType::HARDWARE),
     ("sw", EventType::SOFTWARE),
     ("trace", EventType::TRACEPOINT),
     ("raw", EventType::RAW),
     ("break", EventType::BREAKPOINT),
+    ("synth", EventType::SYNTH),
 ];
 
 fn can_have(kind: EventType, field: OutputField) -> bool {
-    field != OutputField::BpfOutput || matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT)
+    match field {
+        OutputField::BpfOutput => matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT),
+        OutputField::Synth => kind == EventType::SYNTH,
+        _ => true,
+    }
 }
 
 /// One `-F`.
@@ -299,19 +309,12 @@ pub(super) fn fields_of(all: &[Rule], attr: &Attr) -> Fields {
 impl Rule {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
-            Some(("synth", _)) => {
-                return Err(
-                    "`synth` events come from decoding traces, which rep does not do".into()
-                );
-            }
             Some((prefix, list)) => {
                 let known = KINDS.iter().find(|(name, _)| *name == prefix).map(|(_, kind)| *kind);
                 (
-                    Some(
-                        known.ok_or_else(|| {
-                            format!("`{prefix}` is not hw, sw, trace, raw or break")
-                        })?,
-                    ),
+                    Some(known.ok_or_else(|| {
+                        format!("`{prefix}` is not hw, sw, trace, raw, break or synth")
+                    })?),
                     list,
                 )
             }
@@ -391,6 +394,8 @@ mod tests {
         assert!(default.contains(&"symoff") && !default.contains(&"cpu"), "{default:?}");
         assert!(!sw(&["-sym,-symoff"]).contains(&"sym"));
         assert!(!of(EventType::HARDWARE, &["ip,bpf-output"]).contains(&"bpf-output"));
+        let synth = of(EventType::SYNTH, &["-ip", "synth:+period"]);
+        assert!(synth.contains(&"synth") && synth.contains(&"period"), "{synth:?}");
         assert_eq!(sw(&["ip,dsoff"]), ["ip", "dsoff", "dso"]);
     }
 
@@ -398,7 +403,6 @@ mod tests {
     fn messages_name_the_mistake() {
         for (list, word) in [
             ("comm,+ip", "mixed"),
-            ("synth:ip", "synth"),
             ("nope:ip", "nope"),
             ("ip,nope", "nope"),
             ("+ip,insn", "mixed"),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use recrep_format::abi::{
     CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent,
+    SynthEvent,
 };
 use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::feature::{Arch, ClockData};
@@ -20,7 +21,7 @@ use super::row;
 use super::sample::ScriptSample;
 use super::source::{self, SourceTexts};
 use super::start::{LineStart, StartPrinter};
-use super::{records, values};
+use super::{records, synth, values};
 use crate::count::{CounterKey, Reading};
 use crate::exports::outputs::SampleForm;
 use crate::query::Warning;
@@ -353,6 +354,11 @@ impl<'s> Printer<'s> {
                 .event(s.event.0)
                 .map(|event| event.text(raw, &self.listing.kernel));
             out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
+        }
+        if let Some(raw) = s.fields.raw.filter(|_| fields.has(OutputField::Synth))
+            && s.attr.kind == EventType::SYNTH
+        {
+            synth::print(SynthEvent(s.attr.config), raw, out)?;
         }
         if is_branch_trace(s.attr) {
             self.branch_trace(fields, s, out)?;

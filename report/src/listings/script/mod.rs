@@ -33,6 +33,7 @@ mod sample;
 mod source;
 mod start;
 mod style;
+mod synth;
 mod values;
 
 pub(crate) use accesses::list_accesses;

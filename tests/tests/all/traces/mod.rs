@@ -4,6 +4,7 @@ mod bts;
 mod code;
 mod damage;
 mod pt;
+mod side_events;
 mod spe;
 mod steps;
 

@@ -1,0 +1,150 @@
+//! Events of Intel PT: those that are asked for and that the trace can have.
+
+use recrep_format::abi::{BranchSampleType, HwEvent, SampleType};
+use recrep_format::attr::Attr;
+use recrep_trace::pt::{Branch, BranchKind};
+
+use super::info::PtInfo;
+use super::period::{InstructionPeriod, Instructions};
+use super::side::SideEvents;
+use super::stacks::StackSizes;
+use crate::callchain::ChainOrigin;
+use crate::decode::recorded::RecordedTraces;
+use crate::decode::samples::{DecodedEvent, DecodedEvents};
+use crate::query::{Letter, PeriodUnit, SynthOptions};
+
+/// Events of a trace.
+#[derive(Clone, Debug)]
+pub(super) struct TraceEvents {
+    pub branches: Option<DecodedEvent>,
+    pub instructions: Option<Instructions>,
+    pub side: SideEvents,
+    /// Only calls are wanted, or calls and returns.
+    pub has_calls: bool,
+    /// Only returns are wanted, or calls and returns.
+    pub has_returns: bool,
+}
+
+impl TraceEvents {
+    /// Adds the events that are asked for; also returns the sizes of the stacks of their samples.
+    pub(super) fn add(
+        decoded: &mut DecodedEvents,
+        traces: &RecordedTraces<'_>,
+        info: &PtInfo,
+    ) -> (Self, StackSizes) {
+        let options = &traces.options;
+        let period = instruction_period(options, info);
+        let has_stacks = period.is_some() || SideEvents::are_recorded(options, info);
+        let sizes = if has_stacks { stack_sizes(options) } else { StackSizes::NONE };
+        if traces.as_sums && needs_no_order(options, period, sizes) {
+            decoded.sum_samples();
+        }
+        let mut attr = traces.attr(SampleType::ADDR, info.has_times);
+        let is_of_cpus = traces.queues.all.iter().any(|queue| queue.cpu.is_some());
+        let has_cpu = is_of_cpus && attr.sample_type.contains(SampleType::CPU);
+        attr.sample_type.set(SampleType::CPU, has_cpu);
+        let branches = options.has(Letter::Branches).then(|| {
+            let config = HwEvent::BRANCH_INSTRUCTIONS.0;
+            decoded.add("branches", Attr { config, sample_period: 1, ..attr.clone() })
+        });
+        // Only branches have an address that they lead to, and no stacks, as in perf.
+        attr.sample_type.remove(SampleType::ADDR);
+        if sizes.frames > 0 {
+            attr.sample_type |= SampleType::CALLCHAIN;
+            attr.flags |= ChainOrigin::TRACED;
+        }
+        if sizes.branches > 0 {
+            attr.sample_type |= SampleType::BRANCH_STACK;
+            attr.branch_sample_type = BranchSampleType::HW_INDEX;
+        }
+        let instructions = period.map(|period| {
+            let config = HwEvent::INSTRUCTIONS.0;
+            let sample_period = options.period.max(1);
+            let event = decoded.add("instructions", Attr { config, sample_period, ..attr.clone() });
+            Instructions { event, period }
+        });
+        let events = Self {
+            branches,
+            instructions,
+            side: SideEvents::add(decoded, options, info, &attr),
+            has_calls: options.has(Letter::Calls),
+            has_returns: options.has(Letter::Returns),
+        };
+        (events, sizes)
+    }
+
+    /// Returns whether a branch is a sample, by the rules of perf: where tracing ends counts as a
+    /// call, and where it begins as a return.
+    pub(super) fn has(&self, branch: &Branch) -> bool {
+        use BranchKind::{
+            Asynchronous, Begin, Call, Interrupt, InterruptReturn, Return, SystemCall, SystemReturn,
+        };
+        if !self.has_calls && !self.has_returns {
+            return true;
+        }
+        let is_call =
+            branch.to == 0 || matches!(branch.kind, Call | SystemCall | Interrupt | Asynchronous);
+        let is_return = matches!(branch.kind, Return | SystemReturn | InterruptReturn | Begin);
+        self.has_calls && is_call || self.has_returns && is_return
+    }
+    /// Returns the letters for which there are no samples.
+    pub(super) fn unserved(&self, options: &SynthOptions) -> Vec<(Letter, &'static str)> {
+        use Letter::{
+            AddedCallchains, AddedLastBranches, Branches, Callchains, Calls, Errors, FirstLevel,
+            Instructions, Interrupts, LastBranches, LastLevel, Log, Memory, Power, PtWrites, Quick,
+            Remote, Returns, Skip, Timeless, Tlb, Transactions,
+        };
+        let has_instructions = self.instructions.is_some();
+        let reason = |letter: Letter| match letter {
+            Branches | Calls | Returns | Errors | Timeless => None,
+            Quick => Some("all of the trace is decoded"),
+            Log => Some("rep dump --packets shows the packets"),
+            Instructions if has_instructions => None,
+            Instructions => Some("their period must be in instructions, such as i1000i"),
+            Callchains | LastBranches if has_instructions || !self.side.is_empty() => None,
+            Callchains | LastBranches => Some("only samples of instructions have them"),
+            PtWrites | Power | Transactions => None,
+            Interrupts if self.side.has(Interrupts) => None,
+            Interrupts => Some("the trace was recorded without them (event=1)"),
+            AddedCallchains | AddedLastBranches | Skip => {
+                Some("rep does not make them of Intel PT")
+            }
+            FirstLevel | LastLevel | Tlb | Remote | Memory => Some("Intel PT does not record that"),
+            _ => Some("rep does not decode them"),
+        };
+        options.letters().filter_map(|letter| Some((letter, reason(letter)?))).collect()
+    }
+}
+
+/// Returns the distance between samples of instructions, if they are wanted and can be had.
+fn instruction_period(options: &SynthOptions, info: &PtInfo) -> Option<InstructionPeriod> {
+    if !options.has(Letter::Instructions) {
+        return None;
+    }
+    let period = options.period.max(1);
+    match options.unit {
+        PeriodUnit::Instructions => Some(InstructionPeriod::Instructions(period)),
+        PeriodUnit::Nanoseconds if info.has_times => Some(InstructionPeriod::Nanoseconds(period)),
+        _ => None,
+    }
+}
+
+/// Returns the sizes of the stacks of samples.
+fn stack_sizes(options: &SynthOptions) -> StackSizes {
+    StackSizes {
+        frames: if options.has(Letter::Callchains) { options.frames } else { 0 },
+        branches: if options.has(Letter::LastBranches) { options.branches } else { 0 },
+    }
+}
+
+/// Returns whether samples are the same in any order: branches, or each instruction. Both have
+/// times of their own.
+fn needs_no_order(
+    options: &SynthOptions,
+    period: Option<InstructionPeriod>,
+    sizes: StackSizes,
+) -> bool {
+    let is_each = period == Some(InstructionPeriod::Instructions(1));
+    let is_one = if options.has(Letter::Branches) { period.is_none() } else { is_each };
+    is_one && sizes == StackSizes::NONE
+}
