@@ -22,6 +22,7 @@
 //! | [`agreement`] | `rep` and perf, held against each other on one file |
 //! | [`listing`] | `rep script` and `perf script`, held against each other line by line |
 //! | [`walking`] | lists of branches, held against the log of a random walk |
+//! | [`waiting`] | a large recording of threads that wake each other |
 //! | [`aliases`] | names of the C library's functions, one for each |
 //! | [`witness`] | what a module's own symbol tables say of a function's name |
 //! | [`table`] | that shape, and how two of them are compared |
@@ -56,5 +57,6 @@ pub mod sources;
 pub mod table;
 pub mod tracing;
 pub mod variants;
+pub mod waiting;
 pub mod walking;
 pub mod witness;

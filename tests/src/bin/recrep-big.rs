@@ -4,6 +4,7 @@
 //!     cargo run --release -p recrep-tests --bin recrep-big -- branches branches.data
 //!     cargo run --release -p recrep-tests --bin recrep-big -- accesses accesses.data
 //!     cargo run --release -p recrep-tests --bin recrep-big -- threads threads.data
+//!     cargo run --release -p recrep-tests --bin recrep-big -- waits waits.data
 //!
 //! All addresses are in this program's own code, so that both `rep` and `perf report` find
 //! functions for them. A few places are met often and many seldom, as in programs. The same command
@@ -18,6 +19,7 @@ use clap::{Parser, ValueEnum};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
 use recrep_format::endian::Endian;
+use recrep_tests::waiting;
 
 /// Makes a large perf.data file
 #[derive(Debug, Parser)]
@@ -31,7 +33,7 @@ struct Args {
     file: PathBuf,
 
     /// Number of samples [default: 462500 of 32 branches each, or 4600000 accesses: about 370 MB;
-    /// or 100000 of as many threads]
+    /// or 100000 of as many threads; or 2000000 wakes]
     #[arg(long)]
     samples: Option<u64>,
 
@@ -48,6 +50,8 @@ enum What {
     Accesses,
     /// A sample of each of very many threads, some with very deep stacks
     Threads,
+    /// Wakes and switches of 64 threads on 8 CPUs
+    Waits,
 }
 
 /// Number of branches in a stack.
@@ -120,25 +124,30 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
                 .unwrap_or([start; 2])
         }
     };
-    let event = match args.what {
+    let one = |event| Stream::new(Endian::NATIVE).event(event);
+    let events = match args.what {
         What::Branches => {
-            Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY)
+            let user = BranchSampleType::USER | BranchSampleType::ANY;
+            one(Event::new("branches:u").branches(user))
         }
-        What::Accesses => Event::new("cpu/mem-loads/u")
-            .sampling(SampleType::ADDR | SampleType::WEIGHT | SampleType::DATA_SRC),
-        What::Threads => Event::new("cycles:u").sampling(SampleType::CALLCHAIN),
+        What::Accesses => {
+            let fields = SampleType::ADDR | SampleType::WEIGHT | SampleType::DATA_SRC;
+            one(Event::new("cpu/mem-loads/u").sampling(fields))
+        }
+        What::Threads => one(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)),
+        What::Waits => waiting::events(),
     };
-    let mut stream = Stream::new(Endian::NATIVE)
-        .event(event)
-        .task(10, 10)
-        .at(1)
-        .comm("big")
-        .map(&exe, start, len, offset);
+    let pid = if matches!(args.what, What::Waits) { waiting::FIRST } else { 10 };
+    let mut stream = events.task(pid, pid).at(1).comm("big").map(&exe, start, len, offset);
     let samples = args.samples.unwrap_or(match args.what {
         What::Branches => 462_500,
         What::Accesses => 4_600_000,
         What::Threads => 100_000,
+        What::Waits => 2_000_000,
     });
+    if matches!(args.what, What::Waits) {
+        return Ok(waiting::add_wakes(stream, samples, &mut || edge()[0]).file());
+    }
     for number in 0..samples {
         let spec = match args.what {
             What::Branches => {
@@ -175,6 +184,7 @@ fn made(args: &Args) -> Result<Vec<u8>, String> {
                 chain.extend((0..depth).map(|_| edge()[0]));
                 SampleSpec::at(chain.get(1).copied().unwrap_or(start)).callchain(&chain)
             }
+            What::Waits => break,
         };
         stream = stream.at(1000 + number * 100).sample(spec);
         if number % 10_000 == 9_999 {
