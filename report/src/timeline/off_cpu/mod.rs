@@ -13,6 +13,7 @@
 //! one if an IN comes before it. All this is found once, for each thread by itself (`walk`); then
 //! it is frozen, and each sample looks up its own time by thread and moment.
 
+mod by_thread;
 mod idle;
 mod life;
 mod mark;

@@ -7,6 +7,7 @@ use recrep_format::attr::AttrTable;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::by_thread::{ByThread, ThreadItems};
 use super::idle::KnownTasks;
 use super::mark::{Mark, ThreadRecord};
 use super::wakes::{InterruptWakes, Wake, WakeFields, WakeReader};
@@ -25,8 +26,7 @@ const GONE: u32 = u32::MAX;
 /// Records of some pieces.
 #[derive(Debug, Default)]
 struct ThreadSwitches {
-    /// Process and records, by thread.
-    threads: FxHashMap<u32, (u32, Vec<ThreadRecord>)>,
+    threads: ByThread<ThreadRecord>,
     /// Times of the first and the last record.
     between: Option<(u64, u64)>,
     switches: u64,
@@ -151,7 +151,7 @@ impl OffCpu {
         let is_of_cpus = fields.iter().flatten().any(|fields| fields.is_of_cpu);
         let facts = ThreadFacts {
             threads,
-            wakes: std::mem::take(&mut all.wakes.wakes),
+            wakes: all.wakes.by_target(),
             between: all.between.unwrap_or_default(),
             program: all.program(),
             unknown_targets,
@@ -166,11 +166,16 @@ impl OffCpu {
 impl ThreadSwitches {
     /// Reads all pieces of a file.
     fn read(reading: ThreadReading<'_>, pieces: &[Piece<'_>]) -> Self {
-        let parts = pieces.par_iter().map_init(UnpackBuffer::default, |buffer, piece| {
-            Self::of(reading, piece.records(buffer))
-        });
+        // Pieces that follow each other are read into the same lists.
+        let parts = pieces.par_iter().fold(
+            || (Self::default(), UnpackBuffer::default()),
+            |(mut collected, mut buffer), piece| {
+                collected.piece(reading, piece.records(&mut buffer));
+                (collected, buffer)
+            },
+        );
         let mut all = Self::default();
-        for part in parts.collect::<Vec<_>>() {
+        for part in parts.map(|(collected, _)| collected).collect::<Vec<_>>() {
             all.append(part);
         }
         all
@@ -179,11 +184,18 @@ impl ThreadSwitches {
     /// Walks through the records of each thread.
     fn walk(&mut self, wanted: WantedTimes) -> Vec<(u32, (OffCpuThread, SwitchCounts))> {
         let end = self.between.map_or(0, |(_, end)| end);
-        let threads = std::mem::take(&mut self.threads).into_par_iter();
-        let walked = threads.map(|(tid, (pid, mut entries))| {
+        let all = std::mem::take(&mut self.threads);
+        let walked = all.threads().into_par_iter().map_init(Vec::new, |entries, thread| {
+            let ThreadItems { tid, pid, slices } = thread;
+            entries.clear();
+            for entry in slices.into_iter().flatten() {
+                let (sample, entry) = entry.split();
+                entries.extend(sample);
+                entries.push(entry);
+            }
             // Equal times stay in file order.
             entries.sort_by_key(|entry| entry.time());
-            (tid, ThreadWalk::of(pid.cast_signed(), &entries, end, wanted))
+            (tid, ThreadWalk::of(pid.cast_signed(), entries, end, wanted))
         });
         walked.collect()
     }
@@ -199,24 +211,29 @@ impl ThreadSwitches {
         Some(RecordedProgram { time: first.time, tid: first.tid.cast_signed() })
     }
 
-    fn of<'r>(reading: ThreadReading<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
+    /// Reads the records of the piece that follows.
+    fn piece<'r>(
+        &mut self,
+        reading: ThreadReading<'_>,
+        records: impl Iterator<Item = RawRecord<'r>>,
+    ) {
         let ThreadReading { attrs, recorder, .. } = reading;
-        let mut collected = Self::default();
         for raw in records {
-            collected.tasks.record(attrs, &raw, &recorder.name);
+            self.tasks.record(attrs, &raw, &recorder.name);
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
-            collected.extend_to(time, time);
+            self.extend_to(time, time);
             match raw.header.kind {
-                RecordType::SAMPLE => collected.sample(reading, raw, time),
+                RecordType::SAMPLE => self.sample(reading, raw, time),
                 RecordType::SWITCH
                 | RecordType::SWITCH_CPU_WIDE
                 | RecordType::FORK
                 | RecordType::EXIT
-                | RecordType::COMM => collected.record(reading, &raw, time),
+                | RecordType::COMM => self.record(reading, &raw, time),
                 _ => {}
             }
         }
-        collected
+        self.threads.end_piece();
+        self.wakes.end_piece();
     }
 
     fn extend_to(&mut self, first: u64, last: u64) {
@@ -283,10 +300,16 @@ impl ThreadSwitches {
         if tid == IDLE {
             self.tasks.see_idle_task();
         }
-        if tid != IDLE && tid != GONE {
-            let (known, entries) = self.threads.entry(tid).or_default();
-            *known = pid;
-            entries.push(entry);
+        if tid == IDLE || tid == GONE {
+            return;
+        }
+        if let Mark::Out(_) = entry.mark()
+            && let Some(last) = self.threads.last_mut(tid)
+            && let Some(both) = last.with_out(entry)
+        {
+            *last = both;
+        } else {
+            self.threads.push([pid, tid], entry);
         }
     }
 
@@ -299,10 +322,6 @@ impl ThreadSwitches {
         self.execs.extend(next.execs);
         self.switches += next.switches;
         self.tasks.append(next.tasks);
-        for (tid, (pid, mut entries)) in next.threads {
-            let (known, all) = self.threads.entry(tid).or_default();
-            *known = pid;
-            all.append(&mut entries);
-        }
+        self.threads.append(next.threads);
     }
 }

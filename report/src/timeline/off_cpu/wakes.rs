@@ -1,11 +1,14 @@
 //! Wakes of threads, from the samples of tracepoints.
 
+use rayon::prelude::*;
 use recrep_format::abi::context;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::RawFields;
 use recrep_format::record::Sample;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::by_thread::ByThread;
 
 /// Who made a thread able to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +104,7 @@ pub(crate) struct WakeFields {
 #[derive(Debug, Default)]
 pub(crate) struct WakeReader {
     /// Wakes, by the number of the thread that is woken.
-    pub(crate) wakes: FxHashMap<u32, Vec<Wake>>,
+    wakes: ByThread<Wake>,
     /// Chains of kernel addresses of wakes in an interrupt, and their numbers.
     chains: FxHashMap<Box<[u64]>, u32>,
     /// Wakes in an interrupt with a callchain: offset of the sample and number of the chain.
@@ -152,7 +155,23 @@ impl WakeReader {
             self.born.push((time, waker, target));
         }
         let wake = Wake::new(time, sample.offset(), waker, bits);
-        self.wakes.entry(target).or_default().push(wake);
+        self.wakes.push([0, target], wake);
+    }
+
+    /// Takes note of the end of a piece.
+    pub(super) fn end_piece(&mut self) {
+        self.wakes.end_piece();
+    }
+
+    /// Takes the wakes, by the number of the thread that is woken, in order.
+    pub(super) fn by_target(&mut self) -> FxHashMap<u32, Vec<Wake>> {
+        let all = std::mem::take(&mut self.wakes);
+        let sorted = all.threads().into_par_iter().map(|thread| {
+            let mut wakes = thread.slices.concat();
+            wakes.sort();
+            (thread.tid, wakes)
+        });
+        sorted.collect()
     }
 
     /// Keeps the kernel's part of the callchain of a wake in an interrupt.
@@ -166,9 +185,7 @@ impl WakeReader {
 
     /// Appends the wakes of the pieces that follow.
     pub(crate) fn append(&mut self, next: Self) {
-        for (target, mut wakes) in next.wakes {
-            self.wakes.entry(target).or_default().append(&mut wakes);
-        }
+        self.wakes.append(next.wakes);
         let mut numbers = vec![0; next.chains.len()];
         for (chain, number) in next.chains {
             let new = u32::try_from(self.chains.len()).unwrap_or(u32::MAX);
@@ -200,14 +217,8 @@ impl WakeReader {
                 self.namespace.entry(*child).or_insert(*own);
             }
         }
-        let mut unknown = 0;
-        for (target, mut wakes) in std::mem::take(&mut self.wakes) {
-            match self.namespace.get(&target) {
-                Some(own) => self.wakes.entry(*own).or_default().append(&mut wakes),
-                None => unknown += wakes.len() as u64,
-            }
-        }
-        unknown
+        let namespace = &self.namespace;
+        self.wakes.renumber(|target| namespace.get(&target).copied())
     }
 
     /// Returns the wakes in interrupts.

@@ -123,9 +123,13 @@ fn lives(
     let mut all = Vec::with_capacity(lives.len());
     // From the last one on, so that each takes what is behind its start.
     for (place, life) in lives.into_iter().enumerate().rev() {
-        let from = if place == 0 { 0 } else { life.known };
-        let own_wakes = wakes.split_off(wakes.partition_point(|wake| wake.time < from));
-        let own_runs = runs.split_off(runs.partition_point(|run| run.time < from));
+        let (own_wakes, own_runs) = match place {
+            0 => (std::mem::take(&mut wakes), std::mem::take(&mut runs)),
+            _ => (
+                wakes.split_off(wakes.partition_point(|wake| wake.time < life.known)),
+                runs.split_off(runs.partition_point(|run| run.time < life.known)),
+            ),
+        };
         let ThreadStretches { known, parent, exit, mut stretches, first_cpu, .. } = life;
         stretches.retain(|stretch| stretch.on > since || stretch.off >= since);
         let mut thread = WaitingThread {
@@ -150,25 +154,30 @@ fn lives(
 
 /// Leaves out wakes without a callchain that another event of the file has with one.
 fn leave_out_doubles(wakes: &mut Vec<Wake>) {
+    let (mut kept, mut before) = (0, None);
+    for at in 0..wakes.len() {
+        let Some(wake) = wakes.get(at).copied() else { break };
+        let is_double = [before, wakes.get(at + 1).copied()]
+            .iter()
+            .flatten()
+            .any(|other| is_double(&wake, other));
+        before = Some(wake);
+        if let Some(slot) = wakes.get_mut(kept).filter(|_| !is_double) {
+            *slot = wake;
+            kept += 1;
+        }
+    }
+    wakes.truncate(kept);
+}
+
+/// Returns whether another event has a wake with a callchain.
+fn is_double(wake: &Wake, other: &Wake) -> bool {
     /// Longest time between the samples of two events at one moment.
     const APART: u64 = 100_000;
-    let is_double = |wake: &Wake, other: Option<&Wake>| {
-        other.is_some_and(|other| {
-            !wake.is(Wake::CALLCHAIN)
-                && other.is(Wake::CALLCHAIN)
-                && other.waking_tid() == wake.waking_tid()
-                && other.time.abs_diff(wake.time) < APART
-        })
-    };
-    let doubles: Vec<bool> = (0..wakes.len())
-        .map(|at| {
-            let Some(wake) = wakes.get(at) else { return false };
-            let before = at.checked_sub(1).and_then(|before| wakes.get(before));
-            is_double(wake, before) || is_double(wake, wakes.get(at + 1))
-        })
-        .collect();
-    let mut doubles = doubles.into_iter();
-    wakes.retain(|_| doubles.next() == Some(false));
+    !wake.is(Wake::CALLCHAIN)
+        && other.is(Wake::CALLCHAIN)
+        && other.waking_tid() == wake.waking_tid()
+        && other.time.abs_diff(wake.time) < APART
 }
 
 impl WaitingThread {
