@@ -2,8 +2,9 @@
 //! recording is replayed.
 
 use anyhow::bail;
+use recrep_format::abi::CpuMode;
 use recrep_format::record::Sample;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Labeller;
 use super::counted::with_samples;
@@ -14,10 +15,11 @@ use crate::profile::critical_path::WhatIfAnswer;
 use crate::query::{FasterCode, Query, Saving, WhatIf};
 use crate::samples::{
     ChainReader, CriticalPath, PieceWorker, Session, TaskFinder, by_piece, for_each_sample,
+    tells_of_wakes,
 };
 use crate::scan::{Naming as _, Scan};
 use crate::symbols::Resolver;
-use crate::timeline::{PathShares, Role, SampleContext, Savings, Waits};
+use crate::timeline::{Barrier, PathShares, Role, SampleContext, Savings, Waits};
 
 /// Answers each what-if of a query alone.
 ///
@@ -33,25 +35,54 @@ pub(super) fn answers(
     let shares = PathShares::of(path.waits, &path.pieces);
     let found = with_samples(query, session, resolver, |scan, labeller| {
         let workers = by_piece(&session.split.pieces, |_| HitFinder::new(scan, labeller));
-        let mut hits: FxHashMap<u64, u64> = FxHashMap::default();
-        for worker in workers {
-            hits.extend(worker.hits);
+        let mut all = FoundSamples::default();
+        for HitFinder { found, .. } in workers {
+            all.hits.extend(found.hits);
+            all.barrier_wakes.extend(found.barrier_wakes);
+            all.barrier_switches.extend(found.barrier_switches);
         }
-        hits
+        all
     })?;
+    let barriers = found.barriers(path.waits);
     let mut all = Vec::with_capacity(query.what_if.len());
     for (number, asked) in query.what_if.iter().enumerate() {
-        let code = HitCode { asked, bit: 1 << number, hits: &found };
+        let code = HitCode { asked, bit: 1 << number, hits: &found.hits };
         let Some(faster) = FasterThreads::of(path.waits, &code) else {
             bail!("--what-if: no CPU sample of the recorded threads is of `{}`", asked.name);
         };
-        all.push(faster.answer(&path, &shares, &code));
+        all.push(faster.answer(&path, &shares, &barriers, &code));
     }
     Ok(all)
 }
 
 /// Most what-ifs at once.
 pub(crate) const MOST: usize = 64;
+
+/// Samples of a file that matter.
+#[derive(Default)]
+struct FoundSamples {
+    /// What-ifs that CPU samples are hits of, by their offsets.
+    hits: FxHashMap<u64, u64>,
+    /// Offsets of the samples of wakes by functions of barriers.
+    barrier_wakes: FxHashSet<u64>,
+    /// Threads and times of switches in functions of barriers.
+    barrier_switches: FxHashSet<(i32, u64)>,
+}
+
+impl FoundSamples {
+    /// Returns the openings of barriers: both the thread that waits and its waker are in a function
+    /// of a barrier.
+    fn barriers(&self, waits: &Waits) -> Vec<Barrier> {
+        if self.barrier_wakes.is_empty() {
+            return Vec::new();
+        }
+        waits.barriers(|thread, stretch, wake| {
+            let waits_there = |time| self.barrier_switches.contains(&(thread.tid, time));
+            wake.sample().is_some_and(|offset| self.barrier_wakes.contains(&offset))
+                && stretch.sample().is_some_and(waits_there)
+        })
+    }
+}
 
 /// Code that is to be faster, and the CPU samples of each.
 struct HitCode<'a> {
@@ -112,6 +143,7 @@ impl FasterThreads {
         &self,
         path: &CriticalPath<'_>,
         shares: &PathShares,
+        barriers: &[Barrier],
         code: &HitCode<'_>,
     ) -> WhatIfAnswer {
         let mut on_path = 0;
@@ -123,7 +155,7 @@ impl FasterThreads {
                 on_path += own.sum::<u64>();
             }
         }
-        let end = path.waits.replay(path.span, self);
+        let end = path.waits.replay(path.span, self, barriers);
         WhatIfAnswer {
             name: code.asked.name.clone(),
             part: self.part,
@@ -166,17 +198,28 @@ fn scaled(time: u64, part: f64) -> u64 {
     (time as f64 * part).round() as u64
 }
 
-/// Finds the CPU samples of functions and of what they call, in the pieces of one worker.
+/// Uses of a function or a stack.
+#[derive(Clone, Copy, Default)]
+struct CodeUse {
+    /// What-ifs that it is a hit of.
+    what_ifs: u64,
+    /// `true` if it is of a barrier, by its name.
+    is_barrier: bool,
+}
+
+/// Finds the CPU samples of functions and of what they call, and the waits and wakes at barriers, in
+/// the pieces of one worker.
 struct HitFinder<'s> {
     scan: &'s Scan<'s>,
     labeller: &'s Labeller<'s>,
     reader: ChainReader<'s>,
     tasks: TaskFinder<'s>,
     frames: Vec<FrameWord>,
-    /// For each frame of the finder, the what-ifs whose function it is.
-    of_frames: Vec<Option<u64>>,
-    /// Offsets of samples, and the what-ifs that they are hits of.
-    hits: Vec<(u64, u64)>,
+    /// By the number that the finder gives a frame.
+    of_frames: Vec<Option<CodeUse>>,
+    /// For each event, whether it tells of wakes.
+    of_wakes: Vec<bool>,
+    found: FoundSamples,
 }
 
 impl PieceWorker for HitFinder<'_> {
@@ -185,13 +228,24 @@ impl PieceWorker for HitFinder<'_> {
         let Some(off_cpu) = &session.off_cpu else { return };
         for_each_sample(piece, buffer, |raw| {
             let Some((event, sample)) = session.file.attrs.sample(raw) else { return };
-            if matches!(off_cpu.role(event), Role::Clock | Role::Cycles) {
-                let Some(entry) = session.file.attrs.entries().get(event.0) else { return };
-                let origin = ChainOrigin::of(&entry.attr);
-                let bits = self.bits(&sample, origin);
-                if bits != 0 {
-                    self.hits.push((sample.offset(), bits));
+            let Some(entry) = session.file.attrs.entries().get(event.0) else { return };
+            let role = off_cpu.role(event);
+            if role == Role::None && !self.of_wakes.get(event.0).is_some_and(|is| *is) {
+                return;
+            }
+            let CodeUse { what_ifs, is_barrier } = self.uses(&sample, ChainOrigin::of(&entry.attr));
+            let (offset, found) = (sample.offset(), &mut self.found);
+            match (role, sample.tid(), sample.time()) {
+                (Role::Clock | Role::Cycles, ..) if what_ifs != 0 => {
+                    found.hits.insert(offset, what_ifs);
                 }
+                (Role::Switch, Some(tid), Some(time)) if is_barrier => {
+                    found.barrier_switches.insert((tid.cast_signed(), time));
+                }
+                (Role::None, ..) if is_barrier => {
+                    found.barrier_wakes.insert(offset);
+                }
+                _ => {}
             }
         });
     }
@@ -206,12 +260,13 @@ impl<'s> HitFinder<'s> {
             tasks: TaskFinder::new(scan.threads.timeline, None),
             frames: Vec::new(),
             of_frames: Vec::new(),
-            hits: Vec::new(),
+            of_wakes: scan.session.file.attrs.entries().iter().map(tells_of_wakes).collect(),
+            found: FoundSamples::default(),
         }
     }
 
-    /// Returns the what-ifs whose function is among the frames of a sample.
-    fn bits(&mut self, sample: &Sample<'_, '_>, origin: ChainOrigin) -> u64 {
+    /// Returns the uses of the frames of a sample.
+    fn uses(&mut self, sample: &Sample<'_, '_>, origin: ChainOrigin) -> CodeUse {
         let [pid, tid] = [sample.pid(), sample.tid()].map(|id| id.map_or(-1, u32::cast_signed));
         let moment = self.scan.session.clock.moment(sample.time(), sample.offset());
         let space = self.tasks.span(pid, tid, moment).0.task.space;
@@ -226,20 +281,22 @@ impl<'s> HitFinder<'s> {
             });
         }
         let epoch = self.reader.finder.epoch(space, moment);
-        let (mut bits, mut resolved) = (0, Vec::new());
+        let (mut all, mut resolved) = (CodeUse::default(), Vec::new());
         for frame in frames.iter().filter(|frame| frame.site != CallSite::Nowhere) {
             resolved.clear();
             let address = std::iter::once((frame.mode, frame.ip, frame.site));
             self.reader.finder.resolve(epoch, moment, address, &mut resolved);
             if let Some((number, _)) = resolved.first() {
-                bits |= self.bits_of_frame(*number);
+                let CodeUse { what_ifs, is_barrier } = self.uses_of_frame(*number);
+                all.what_ifs |= what_ifs;
+                all.is_barrier |= is_barrier && frame.mode == CpuMode::User;
             }
         }
         self.frames = frames;
-        bits
+        all
     }
 
-    fn bits_of_frame(&mut self, number: u32) -> u64 {
+    fn uses_of_frame(&mut self, number: u32) -> CodeUse {
         let place = number as usize;
         if self.of_frames.len() <= place {
             self.of_frames.resize(place + 1, None);
@@ -251,17 +308,25 @@ impl<'s> HitFinder<'s> {
         if let Some(frame) = self.reader.finder.stacks.frame(number) {
             self.labeller.frames(*frame, &mut named);
         }
-        let mut bits = 0;
+        let is_barrier = named.iter().any(|frame| self.is_barrier(frame));
+        let mut uses = CodeUse { what_ifs: 0, is_barrier };
         for (what_if, asked) in self.scan.query.what_if.iter().enumerate() {
             if let FasterCode::Function(names) = &asked.code
                 && named.iter().any(|frame| self.labeller.has_name(names, frame))
             {
-                bits |= 1 << what_if;
+                uses.what_ifs |= 1 << what_if;
             }
         }
         if let Some(slot) = self.of_frames.get_mut(place) {
-            *slot = Some(bits);
+            *slot = Some(uses);
         }
-        bits
+        uses
+    }
+
+    /// Returns whether the function of a frame is of a barrier: `pthread_barrier_wait`,
+    /// `gomp_team_barrier_wait_end`, `__kmp_join_barrier`, `CyclicBarrier.dowait`.
+    fn is_barrier(&self, frame: &Frame) -> bool {
+        let name = self.labeller.function(frame);
+        name.is_some_and(|name| name.to_ascii_lowercase().contains("barrier"))
     }
 }

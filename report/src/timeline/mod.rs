@@ -46,5 +46,5 @@ pub(crate) use space::{
 };
 pub(crate) use wait_kinds::{InterruptSource, KernelFunction, KernelPart, WaitKind};
 pub(crate) use waits::{
-    CriticalPiece, PathShares, PathSpan, PieceKind, Savings, WaitingThread, Waits,
+    Barrier, CriticalPiece, PathShares, PathSpan, PieceKind, Savings, WaitingThread, Waits,
 };

@@ -12,6 +12,7 @@
 //! from `sched_wakeup_new` on, and its parent woke it. Nothing here reads files: [`Waits::of`] takes
 //! the lives of all threads and their wakes ([`ThreadFacts`](super::off_cpu::ThreadFacts)).
 
+mod barriers;
 mod build;
 mod owners;
 mod path;
@@ -21,6 +22,7 @@ mod spans;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use barriers::Barrier;
 pub(crate) use path::{CriticalPiece, PieceKind};
 pub(crate) use replay::Savings;
 pub(crate) use shares::PathShares;

@@ -7,13 +7,14 @@
 //!
 //! The stretches of all threads are gone through in the order of their ends. A wait ends as long after
 //! its wake as it did, or at once if the wake is before it; a CPU is got when its owner has left it;
-//! waits that no recorded thread ended, or one of the kernel's, and preemption keep their lengths. Where the scheduler would
-//! put threads, and spinning, are not predicted.
+//! waits that no recorded thread ended, or one of the kernel's, and preemption keep their lengths. A
+//! thread that came last to a barrier, and now comes earlier, waits there for the others. Where the
+//! scheduler would put threads, and spinning, are not predicted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{PathSpan, WaitingThread, Waits};
+use super::{Barrier, PathSpan, WaitingThread, Waits};
 use crate::timeline::off_cpu::{Run, Stretch, StretchKind};
 
 /// Parts of the running time of threads that are saved.
@@ -31,6 +32,8 @@ pub(crate) trait Savings {
 struct Replayed {
     /// New times of the ends of its stretches, as far as they are replayed.
     ends: Vec<u64>,
+    /// Waits at barriers to which it came last: time, and length.
+    holds: Vec<(u64, u64)>,
     is_touched: bool,
 }
 
@@ -42,10 +45,16 @@ struct Replay<'w, S> {
 }
 
 impl Waits {
-    /// Returns the time at which a span would end.
-    pub(crate) fn replay(&self, span: PathSpan, savings: &impl Savings) -> u64 {
+    /// Returns the time at which a span would end; these barriers opened, in order of time.
+    pub(crate) fn replay(
+        &self,
+        span: PathSpan,
+        savings: &impl Savings,
+        barriers: &[Barrier],
+    ) -> u64 {
         let threads = (0..self.threads.len()).map(|index| Replayed {
             ends: Vec::new(),
+            holds: Vec::new(),
             is_touched: u32::try_from(index).is_ok_and(|index| savings.touches(index)),
         });
         let mut replay = Replay { waits: self, savings, span, threads: threads.collect() };
@@ -53,8 +62,12 @@ impl Waits {
         for (index, thread) in (0_u32..).zip(&self.threads) {
             ends.extend(thread.stretches.first().map(|first| Reverse((first.on, index))));
         }
+        let mut barriers = barriers.iter().filter(|barrier| barrier.time <= span.to).peekable();
         while let Some(mut next) = ends.peek_mut() {
             let Reverse((on, index)) = *next;
+            while let Some(barrier) = barriers.next_if(|barrier| barrier.time < on) {
+                replay.open(barrier);
+            }
             if on > span.to {
                 break;
             }
@@ -62,6 +75,9 @@ impl Waits {
                 Some(later) => *next = Reverse((later, index)),
                 None => drop(std::collections::binary_heap::PeekMut::pop(next)),
             }
+        }
+        for barrier in barriers {
+            replay.open(barrier);
         }
         replay.time_of(span.thread, span.to)
     }
@@ -76,6 +92,17 @@ impl<S: Savings> Replay<'_, S> {
         let end = self.new_end(index, thread, stretch, place);
         self.threads.get_mut(index as usize)?.ends.push(end);
         thread.stretches.get(place + 1).map(|next| next.on)
+    }
+
+    /// Opens a barrier when all have come: until then the thread waits that came last in the
+    /// recording.
+    fn open(&mut self, barrier: &Barrier) {
+        let Barrier { time, waker, waiters } = barrier;
+        let come = waiters.iter().map(|(thread, at)| self.time_of(*thread, *at));
+        let later = come.max().unwrap_or(0).saturating_sub(self.time_of(*waker, *time));
+        if let Some(state) = self.threads.get_mut(*waker as usize).filter(|_| later > 0) {
+            state.holds.push((*time, later));
+        }
     }
 
     fn new_end(&self, index: u32, thread: &WaitingThread, stretch: &Stretch, place: usize) -> u64 {
@@ -147,12 +174,16 @@ impl<S: Savings> Replay<'_, S> {
         let before = place.checked_sub(1);
         let recorded = before.and_then(|at| thread.stretches.get(at)).map(|stretch| stretch.on);
         let new = before.and_then(|at| state?.ends.get(at)).copied();
+        let since = recorded.unwrap_or(0);
+        let holds = state.iter().flat_map(|state| state.holds.iter().rev());
+        let held = holds.take_while(|(at, _)| *at >= since).filter(|(at, _)| *at <= time);
+        let held: u64 = held.map(|(_, length)| length).sum();
         let (Some(recorded), Some(new)) = (recorded, new) else {
             let saved = self.saved(index, thread, thread.known, time);
-            return time.saturating_sub(saved);
+            return time.saturating_sub(saved) + held;
         };
         let length = time.saturating_sub(recorded);
-        (new + length).saturating_sub(self.saved(index, thread, recorded, time).min(length))
+        (new + length + held).saturating_sub(self.saved(index, thread, recorded, time).min(length))
     }
 
     /// Returns what is saved between two moments of a thread between which it runs.

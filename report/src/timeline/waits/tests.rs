@@ -1,6 +1,7 @@
 //! Timelines that are stated by hand, and made-up ones.
 
 mod all_cpus;
+mod barriers;
 mod made_up;
 
 use std::collections::BTreeMap;
@@ -177,8 +178,16 @@ fn check(events: &[Event<'_>], path: &[(&str, u64, u64, &str)], faster: &str, en
     assert_eq!(found, wanted);
     let tid = 100 + i32::try_from(names.iter().position(|name| name == faster).unwrap()).unwrap();
     let thread = waits.index(tid, 0);
-    assert_eq!(waits.replay(span, &Faster { thread, part: 0.5 }), end, "{faster} twice as fast");
-    assert_eq!(waits.replay(span, &Faster { thread: None, part: 0.0 }), span.to, "as recorded");
+    assert_eq!(
+        waits.replay(span, &Faster { thread, part: 0.5 }, &[]),
+        end,
+        "{faster} twice as fast"
+    );
+    assert_eq!(
+        waits.replay(span, &Faster { thread: None, part: 0.0 }, &[]),
+        span.to,
+        "as recorded"
+    );
 }
 
 #[test]
@@ -503,7 +512,7 @@ fn timelines_of_the_golden_cases() {
         let faster = case["if"][0].as_str().unwrap();
         let tid = 100 + i32::try_from(names.iter().position(|of| of == faster).unwrap()).unwrap();
         let faster = Faster { thread: waits.index(tid, 0), part: 0.5 };
-        let end = f64::from(u32::try_from(waits.replay(span, &faster)).unwrap());
+        let end = f64::from(u32::try_from(waits.replay(span, &faster, &[])).unwrap());
         // Times of whole nanoseconds are rounded.
         assert!((end - case["if"][1].as_f64().unwrap()).abs() <= 1.0, "{name}: {end}");
     }

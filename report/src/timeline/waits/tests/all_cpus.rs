@@ -16,7 +16,7 @@ fn on_all_cpus(
     let (waits, names) = recording.waits(false);
     let span = waits.run_of_program().unwrap();
     let path = words(&waits, &names, &waits.path(span));
-    (path, waits.replay(span, &Faster { thread: waits.index(100, 0), part: 0.5 }))
+    (path, waits.replay(span, &Faster { thread: waits.index(100, 0), part: 0.5 }, &[]))
 }
 
 #[test]

@@ -109,10 +109,13 @@ fn made_up_recordings_have_whole_paths_and_replay_as_recorded() {
                 at = piece.to;
             }
             assert_eq!(at, span.to, "seed {seed}");
-            let nothing = Faster { thread: None, part: 0.0 };
-            assert_eq!(waits.replay(span, &nothing), span.to, "seed {seed}");
-            let faster = Faster { thread: None, part: 0.5 };
-            assert!(waits.replay(span, &faster) <= span.to, "seed {seed}");
+            // All waits may be at barriers.
+            for barriers in [Vec::new(), waits.barriers(|_, _, _| true)] {
+                let nothing = Faster { thread: None, part: 0.0 };
+                assert_eq!(waits.replay(span, &nothing, &barriers), span.to, "seed {seed}");
+                let faster = Faster { thread: None, part: 0.5 };
+                assert!(waits.replay(span, &faster, &barriers) <= span.to, "seed {seed}");
+            }
         }
     }
 }
