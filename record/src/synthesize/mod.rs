@@ -7,6 +7,7 @@
 
 mod bpf;
 mod cgroups;
+mod kernel_stack;
 mod tasks;
 mod waits;
 mod writer;

@@ -6,9 +6,10 @@
 //!   /proc/PID/task/TID/stat ─────▶ waits; CPU
 //!   /proc/PID/task/TID/syscall ──▶ instruction, stack pointer ─┐
 //!   /proc/PID/mem ───────────────▶ stack ──────────────────────┴─▶ unwound ─▶ callchain
+//!   /proc/PID/task/TID/stack ────▶ functions of the kernel ─────────────────▶   its kernel part
 //! ```
 //!
-//! Nothing is done to the thread: its other registers are unknown, so a chain ends at a function
+//! The kernel part, which says what a thread waits for, is only that of `--waits`. Nothing is done to the thread: its other registers are unknown, so a chain ends at a function
 //! whose frame only they show.
 
 use std::fs::File;
@@ -22,6 +23,7 @@ use recrep_format::layout::{SampleIdLayout, SampleLayout};
 use recrep_format::record::{Body, Comm, Record, Regs, SampleFields, SampleId, SwitchCpuWide};
 use recrep_format::wire::Text;
 
+use super::kernel_stack::KernelFunctions;
 use super::tasks::{Proc, Scope, Stat, numbers};
 use crate::machine::registers::Arch;
 use crate::messages::error::Result;
@@ -50,6 +52,7 @@ pub(crate) struct Waits<'a> {
     proc: Proc,
     rewriter: Rewriter,
     stack: Vec<u8>,
+    functions: KernelFunctions,
     /// Number of samples.
     count: u64,
     /// `true` if samples have the arguments of system calls (`--waits`).
@@ -75,6 +78,7 @@ impl<'a> Waits<'a> {
             proc: Proc::default(),
             rewriter: output.rewriter(),
             stack: Vec::new(),
+            functions: KernelFunctions::default(),
             count: 0,
             has_arguments,
             is_of_cpus: false,
@@ -152,6 +156,16 @@ impl<'a> Waits<'a> {
         Pointers::parse(std::str::from_utf8(line).ok()?)
     }
 
+    /// Returns the kernel's part of a thread's callchain; empty if the user may not know it.
+    fn kernel_chain(&mut self, attr: &Attr, [pid, tid]: [u32; 2]) -> Vec<u64> {
+        if !self.has_arguments || attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_KERNEL) {
+            return Vec::new();
+        }
+        let stack = self.proc.read(format_args!("/proc/{pid}/task/{tid}/stack"));
+        let stack = stack.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        stack.map(|stack| self.functions.chain(stack)).unwrap_or_default()
+    }
+
     /// Writes a sample of a thread's switch from its CPU.
     fn sample(&mut self, attr: &Attr, id: u64, task: [u32; 2], cpu: u32, pointers: Pointers) {
         let [pid, _] = task;
@@ -162,11 +176,14 @@ impl<'a> Waits<'a> {
             let time = self.records.time;
             (chain, is_whole) = self.rewriter.waiting(pid, time, pointers, &self.stack, most);
         }
+        let kernel = self.kernel_chain(attr, task);
+        chain.splice(..0, kernel.iter().flat_map(|word| word.to_ne_bytes()));
+        let innermost = kernel.get(1).copied();
         let Ok(mut fields) = SampleFields::shaped(&SampleLayout::of(attr)) else { return };
         let trailer = self.records.trailer(attr, id, task, cpu);
         (fields.tid, fields.time, fields.cpu) = (trailer.tid, trailer.time, trailer.cpu);
         (fields.id, fields.identifier) = (trailer.id, trailer.identifier);
-        fields.ip = fields.ip.map(|_| pointers.ip);
+        fields.ip = fields.ip.map(|_| innermost.unwrap_or(pointers.ip));
         fields.period = fields.period.map(|_| 1);
         fields.callchain = fields.callchain.map(|_| U64s::new(&chain, Endian::NATIVE));
         // Registers without a copy of the stack say that callers are missing, unless the
@@ -180,7 +197,8 @@ impl<'a> Waits<'a> {
         if let Some(regs) = fields.regs_user.as_mut().filter(|_| !is_whole || self.has_arguments) {
             *regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&values, Endian::NATIVE) };
         }
-        let misc = CpuMode::User.bits() | misc::WAITS_AT_START;
+        let mode = if innermost.is_some() { CpuMode::Kernel } else { CpuMode::User };
+        let misc = mode.bits() | misc::WAITS_AT_START;
         let encoder = &mut self.records.encoder;
         let start = encoder.len();
         match Record::new(misc, Body::Sample(Box::new(fields))).encode(encoder) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use recrep_format::abi::{Register, RegsAbi, RegsArch, misc};
+use recrep_format::abi::{Register, RegsAbi, RegsArch, context, misc};
 use recrep_format::record::{Body, SampleFields};
 
 use crate::busy_cpus::BusyCpus;
@@ -138,6 +138,7 @@ fn a_waker_that_is_not_recorded_is_named_and_the_wait_has_its_descriptor() {
     let comm = || std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
     let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     wait_until(|| comm().trim() == "cat" && state().contains(") S "));
+    let kernel_stack = std::fs::read_to_string(format!("/proc/{pid}/stack")).unwrap_or_default();
     let writer = format!("echo >'{}'; sleep 0.1", fifo.display());
     let output = run(
         &path,
@@ -177,6 +178,11 @@ fn a_waker_that_is_not_recorded_is_named_and_the_wait_has_its_descriptor() {
         if switch.waits_at_start || switch.of.time == switches.last().unwrap().of.time {
             assert_eq!(regs.get(first.unwrap().number), Some(0), "descriptor 0");
         }
+        // Where the kernel shows its part of stacks, the first one has it, too.
+        let chain = switch.of.callchain.unwrap();
+        let in_kernel = !switch.waits_at_start || kernel_stack.contains("+0x");
+        assert_eq!(chain.iter().next() == Some(context::KERNEL), in_kernel, "{kernel_stack}");
+        assert!(chain.iter().any(|word| word == context::USER));
     }
 }
 

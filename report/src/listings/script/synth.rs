@@ -166,7 +166,7 @@ mod tests {
             (SynthEvent::INTEL_PTWRITE, long(1, 0x1234_5678), " IP: 1 payload: 0x12345678  "),
             (
                 SynthEvent::INTEL_PTWRITE,
-                long(0, 0x6f6c_6c65_68),
+                long(0, 0x6f_6c6c_6568),
                 " IP: 0 payload: 0x6f6c6c6568 hello ",
             ),
             (SynthEvent::INTEL_PTWRITE, long(0, 0), " IP: 0 payload: 0  "),
