@@ -40,7 +40,10 @@ pub(crate) fn run_as_nobody(path: &Path, words: &[&str]) -> Output {
     let dir = path.parent().unwrap();
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o777)).unwrap();
     let program = dir.join("rec");
-    std::fs::copy(env!("CARGO_BIN_EXE_rec"), &program).unwrap();
+    // Another program writes: what this one had open to be written, a child that another test forks
+    // meanwhile would have open, too, and such a file is too busy to be executed.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_rec")).arg(&program).status();
+    assert!(copied.unwrap().success());
     Command::new(program).arg("-o").arg(path).args(words).uid(65534).gid(65534).output().unwrap()
 }
 

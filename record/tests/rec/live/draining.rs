@@ -1,8 +1,6 @@
 //! Draining of rings and reading of `/proc`: threads, and what is asked of them.
 
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,8 +11,8 @@ use recrep_format::feature::DirFormat;
 use recrep_format::read::{File, Frames, Unpacked};
 
 use crate::common::{
-    Recording, Told, can_record, can_record_system, last_line, place, rec, run, said, skipped,
-    wait_until,
+    Recording, Told, can_record, can_record_system, last_line, place, rec, run, run_as_nobody,
+    said, skipped, wait_until,
 };
 
 /// Two shells that are busy.
@@ -285,13 +283,8 @@ fn niceness_that_this_user_may_not_have_is_refused_before_anything_runs() {
     }
     let (dir, path) = place();
     let started = dir.path().join("started");
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let program = dir.path().join("rec");
-    std::fs::copy(env!("CARGO_BIN_EXE_rec"), &program).unwrap();
-    let mut rec = std::process::Command::new(&program);
-    let rec =
-        rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--nice=-20", "touch"]).arg(&started);
-    let output = rec.uid(65534).gid(65534).output().unwrap();
+    let words = ["-e", "cpu-clock", "--nice=-20", "touch", started.to_str().unwrap()];
+    let output = run_as_nobody(&path, &words);
     assert_eq!(output.status.code(), Some(125), "{}", said(&output));
     assert!(
         said(&output).contains("cannot run with niceness -20 (--nice; less than"),

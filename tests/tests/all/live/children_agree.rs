@@ -101,6 +101,13 @@ fn assert_agrees(file: &Path) {
                     vec![[own, own]]
                 });
             }
+            // Without the file, perf keeps functions of one name apart, and rep adds them up.
+            if !sort.contains("dso")
+                && let ([_], [_, _, ..]) = (&our[..], &their[..])
+            {
+                let sum = |place: usize| their.iter().map(|row| row[place]).sum();
+                their = vec![[sum(0), sum(1)]];
+            }
             our.sort_unstable();
             their.sort_unstable();
             assert_eq!(our, their, "{sort}: {}", key.join(" | "));
