@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use recrep_tests::agreement::Extent;
 use recrep_tests::listing::compare_with;
 use recrep_tests::needs;
+use recrep_tests::perf::perf;
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::run;
@@ -69,13 +70,21 @@ fn which_samples() {
     let dir = tempfile::tempdir().unwrap();
     let file = recorded(dir.path(), "");
     let all = same(&file, "");
-    let listing = run(rep().args(["script", "-F", "ip,sym"]).arg(&file)).expect(0);
+    let fields = ["script", "-F", "ip,sym"];
+    let listings = [
+        run(rep().args(fields).arg(&file)).expect(0),
+        run(perf().args(fields).arg("-i").arg(&file)).expect(0),
+    ];
     let is_name = |name: &&str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
-    let words = listing.text().lines().filter_map(|line| line.trim().split_once(' '));
-    let names: BTreeSet<&str> = words.map(|(_, name)| name.trim()).filter(is_name).collect();
-    let two: Vec<&str> = names.into_iter().take(2).collect();
+    // Of several names of a function, each may prefer another.
+    let [ours, theirs] = listings.each_ref().map(|listing| {
+        let words = listing.text().lines().filter_map(|line| line.trim().split_once(' '));
+        words.map(|(_, name)| name.trim()).filter(is_name).collect::<BTreeSet<&str>>()
+    });
+    let names = ours.intersection(&theirs).copied();
+    let two: Vec<&str> = names.take(2).collect();
     let by_name = format!("-S {}", two.join(","));
     for options in
         ["-c md5sum", "-c ls,seq", "--dsos libc.so.6", &by_name, "--time 50%/2", "--time 0%-30%"]
