@@ -30,7 +30,7 @@ impl WakerStacks {
         let entries = session.file.attrs.entries();
         let origins: Vec<ChainOrigin> =
             entries.iter().map(|entry| ChainOrigin::of(&entry.attr)).collect();
-        let workers = by_piece(&session.split.pieces, |_| StackWorker {
+        let workers = by_piece(&session.split.pieces, |_| WakerStackWorker {
             session,
             wanted: &wanted,
             origins: &origins,
@@ -38,7 +38,7 @@ impl WakerStacks {
             tasks: TaskFinder::new(&session.timeline, None),
             found: Vec::new(),
         });
-        Self(workers.into_iter().flat_map(StackWorker::into_texts).collect())
+        Self(workers.into_iter().flat_map(WakerStackWorker::into_texts).collect())
     }
 
     /// Adds the callchains of their wakers to waits.
@@ -51,7 +51,7 @@ impl WakerStacks {
     }
 }
 
-struct StackWorker<'s> {
+struct WakerStackWorker<'s> {
     session: &'s Session<'s>,
     /// Offsets of the samples, sorted.
     wanted: &'s [u64],
@@ -63,7 +63,7 @@ struct StackWorker<'s> {
     found: Vec<(u64, Vec<u32>)>,
 }
 
-impl PieceWorker for StackWorker<'_> {
+impl PieceWorker for WakerStackWorker<'_> {
     fn read(&mut self, _: usize, piece: &Piece<'_>, buffer: &mut UnpackBuffer) {
         for_each_sample(piece, buffer, |raw| {
             if self.wanted.binary_search(&raw.offset).is_ok() {
@@ -73,7 +73,7 @@ impl PieceWorker for StackWorker<'_> {
     }
 }
 
-impl StackWorker<'_> {
+impl WakerStackWorker<'_> {
     fn sample(&mut self, raw: RawRecord<'_>) {
         let offset = raw.offset;
         let Some((index, sample)) = self.session.file.attrs.sample(raw) else { return };
