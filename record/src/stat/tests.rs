@@ -26,6 +26,8 @@ type Values = fn(&Attr, Place) -> Option<[u64; 3]>;
 
 /// An open counter.
 struct Opened {
+    /// How many were opened before it: numbers of descriptors depend on other tests, too.
+    number: usize,
     attr: Attr,
     place: Place,
     leader: Option<RawFd>,
@@ -73,11 +75,13 @@ impl Kernel for CountingKernel {
         }
         let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
         let leader = leader.map(|leader| leader.as_raw_fd());
-        self.opened
-            .lock()
-            .unwrap()
-            .insert(fd.as_raw_fd(), Opened { attr: attr.clone(), place, leader });
-        self.attrs.lock().unwrap().push(attr.clone());
+        let mut attrs = self.attrs.lock().unwrap();
+        let opened = Opened { number: attrs.len(), attr: attr.clone(), place, leader };
+        let mut all = self.opened.lock().unwrap();
+        // Members of a group whose leader, of an earlier run, had this number.
+        all.retain(|_, member| member.leader != Some(fd.as_raw_fd()));
+        all.insert(fd.as_raw_fd(), opened);
+        attrs.push(attr.clone());
         Ok(fd)
     }
 
@@ -94,7 +98,7 @@ impl Kernel for CountingKernel {
         let found = if attr.read_format.contains(ReadFormat::GROUP) {
             let mut members: Vec<_> =
                 opened.iter().filter(|(_, member)| member.leader == Some(own)).collect();
-            members.sort_by_key(|(fd, _)| **fd);
+            members.sort_by_key(|(_, member)| member.number);
             let mut all = vec![1 + members.len() as u64, enabled, running, value, id(own)];
             for (fd, Opened { attr, place, .. }) in members {
                 all.extend([(self.values)(attr, *place).unwrap()[0], id(*fd)]);

@@ -121,10 +121,10 @@ fn kernel() -> CountingKernel {
 /// The events that were opened, with the config of the leader of each.
 fn opened(kernel: &CountingKernel) -> Vec<(u64, Option<u64>)> {
     let opened = kernel.opened.lock().unwrap();
-    let mut fds: Vec<_> = opened.keys().copied().collect();
-    fds.sort_unstable();
-    let config = |fd: &RawFd| opened[fd].attr.config;
-    fds.iter().map(|fd| (config(fd), opened[fd].leader.map(|leader| config(&leader)))).collect()
+    let mut counters: Vec<_> = opened.values().collect();
+    counters.sort_unstable_by_key(|counter| counter.number);
+    let leader = |fd: RawFd| opened[&fd].attr.config;
+    counters.iter().map(|one| (one.attr.config, one.leader.map(leader))).collect()
 }
 
 fn values(found: &Value) -> Vec<(String, Value)> {
