@@ -10,6 +10,8 @@ use std::fs;
 
 use recrep_format::abi::context;
 
+use crate::machine::pmu::symbol::kernel_symbols;
+
 /// Addresses of the kernel's functions by their names, read when they are first needed.
 #[derive(Debug, Default)]
 pub(super) struct KernelFunctions {
@@ -40,16 +42,11 @@ impl KernelFunctions {
     }
 }
 
-/// Returns the addresses of functions by lines `address type name [module]`.
+/// Returns the addresses of functions by the lines of `/proc/kallsyms`.
 fn addresses(symbols: &str) -> HashMap<Box<str>, u64> {
     let mut all = HashMap::new();
-    for line in symbols.lines() {
-        let mut words = line.split_ascii_whitespace();
-        if let (Some(address), Some("t" | "T" | "w" | "W"), Some(name)) =
-            (words.next(), words.next(), words.next())
-            && let Ok(address) = u64::from_str_radix(address, 16)
-            && address != 0
-        {
+    for (address, kind, name) in kernel_symbols(symbols) {
+        if matches!(kind, "t" | "T" | "w" | "W") {
             all.entry(name.into()).or_insert(address);
         }
     }

@@ -164,17 +164,20 @@ fn offset(elf: &object::File<'_>, address: u64) -> Option<u64> {
     })
 }
 
+/// Returns address, type and name by lines `address type name [module]`; none whose address is hidden.
+pub(crate) fn kernel_symbols(text: &str) -> impl Iterator<Item = (u64, &str, &str)> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let address = u64::from_str_radix(words.next()?, 16).ok().filter(|at| *at != 0)?;
+        Some((address, words.next()?, words.next()?))
+    })
+}
+
 /// Returns the kernel's functions of this name: address, and distance to the next symbol.
 pub(crate) fn kernel(kallsyms: &Path, name: &str) -> Vec<Function> {
     let text = fs::read_to_string(kallsyms).unwrap_or_default();
-    let symbols = text.lines().filter_map(|line| {
-        let mut words = line.split_whitespace();
-        let address = u64::from_str_radix(words.next()?, 16).ok()?;
-        Some((address, words.next()?, words.next()?))
-    });
-    let mut code: Vec<_> = symbols
-        .filter(|(address, kind, _)| *address != 0 && kind.eq_ignore_ascii_case("t"))
-        .collect();
+    let mut code: Vec<_> =
+        kernel_symbols(&text).filter(|(_, kind, _)| kind.eq_ignore_ascii_case("t")).collect();
     code.sort_unstable();
     let next = |address| code.iter().map(|(start, ..)| *start).find(|start| *start > address);
     let named = code.iter().filter(|(.., symbol)| *symbol == name);
