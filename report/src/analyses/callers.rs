@@ -30,8 +30,6 @@ pub(super) struct Callers<'s> {
     functions: Option<&'s Functions<'s>>,
     chains: ChainReader<'s>,
     frames: Vec<FrameWord>,
-    /// Frames of an address.
-    resolved: Vec<(u32, u64)>,
     /// Returns whether a function only passes calls on.
     passes_on: fn(&Caller) -> bool,
     /// Callers; the first stands for none.
@@ -66,7 +64,6 @@ impl<'s> Callers<'s> {
             functions: chains.functions,
             chains: chains.reader(),
             frames: Vec::new(),
-            resolved: Vec::new(),
             passes_on,
             found: [unknown].into_iter().collect(),
             of_frames: Vec::new(),
@@ -140,10 +137,7 @@ impl<'s> Callers<'s> {
         if frame.site == CallSite::Nowhere {
             return None;
         }
-        self.resolved.clear();
-        let address = std::iter::once((frame.mode, frame.ip, frame.site));
-        self.chains.finder.resolve(epoch, at.moment, address, &mut self.resolved);
-        let (number, _) = *self.resolved.first()?;
+        let number = self.chains.finder.resolve_word(epoch, at.moment, frame);
         Some(self.caller(number))
     }
 

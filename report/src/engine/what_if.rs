@@ -281,16 +281,12 @@ impl<'s> HitFinder<'s> {
             });
         }
         let epoch = self.reader.finder.epoch(space, moment);
-        let (mut all, mut resolved) = (CodeUse::default(), Vec::new());
+        let mut all = CodeUse::default();
         for frame in frames.iter().filter(|frame| frame.site != CallSite::Nowhere) {
-            resolved.clear();
-            let address = std::iter::once((frame.mode, frame.ip, frame.site));
-            self.reader.finder.resolve(epoch, moment, address, &mut resolved);
-            if let Some((number, _)) = resolved.first() {
-                let CodeUse { what_ifs, is_barrier } = self.uses_of_frame(*number);
-                all.what_ifs |= what_ifs;
-                all.is_barrier |= is_barrier && frame.mode == CpuMode::User;
-            }
+            let number = self.reader.finder.resolve_word(epoch, moment, frame);
+            let CodeUse { what_ifs, is_barrier } = self.uses_of_frame(number);
+            all.what_ifs |= what_ifs;
+            all.is_barrier |= is_barrier && frame.mode == CpuMode::User;
         }
         self.frames = frames;
         all

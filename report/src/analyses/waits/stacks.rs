@@ -27,13 +27,9 @@ impl WakerStacks {
             return Self::default();
         }
         wanted.sort_unstable();
-        let entries = session.file.attrs.entries();
-        let origins: Vec<ChainOrigin> =
-            entries.iter().map(|entry| ChainOrigin::of(&entry.attr)).collect();
         let workers = by_piece(&session.split.pieces, |_| WakerStackWorker {
             session,
             wanted: &wanted,
-            origins: &origins,
             callers: Callers::new(session, chains, |_| false),
             tasks: TaskFinder::new(&session.timeline, None),
             found: Vec::new(),
@@ -55,8 +51,6 @@ struct WakerStackWorker<'s> {
     session: &'s Session<'s>,
     /// Offsets of the samples, sorted.
     wanted: &'s [u64],
-    /// By the index of the event.
-    origins: &'s [ChainOrigin],
     callers: Callers<'s>,
     tasks: TaskFinder<'s>,
     /// Numbers of functions, by the sample.
@@ -83,7 +77,8 @@ impl WakerStackWorker<'_> {
         let [pid, tid] = [pid, tid].map(u32::cast_signed);
         let moment = self.session.clock.moment(Some(time), offset);
         let space = self.tasks.span(pid, tid, moment).0.task.space;
-        let origin = self.origins.get(index.0).copied().unwrap_or(ChainOrigin::Recorded);
+        let entry = self.session.file.attrs.entries().get(index.0);
+        let origin = entry.map_or(ChainOrigin::Recorded, |entry| ChainOrigin::of(&entry.attr));
         let stack = self.callers.stack(&sample, origin, SampleContext { space, moment });
         self.found.push((offset, stack));
     }

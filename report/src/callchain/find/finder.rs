@@ -225,6 +225,14 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
+    /// Returns the number of the frame of a callchain's address, with its function if it has one.
+    pub(crate) fn resolve_word(&mut self, epoch: SpaceEpoch, at: Moment, word: &FrameWord) -> u32 {
+        let kind = self.kind(word.mode, word.site, true);
+        let context = kind.context(&mut self.contexts, epoch);
+        let (number, _) = self.frame(context, word.ip, at);
+        number
+    }
+
     /// Returns the kind of a frame's address.
     #[inline]
     pub(crate) fn kind(&self, mode: CpuMode, site: CallSite, is_named: bool) -> AddressKind {

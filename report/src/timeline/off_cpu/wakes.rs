@@ -163,15 +163,11 @@ impl WakeReader {
         self.wakes.end_piece();
     }
 
-    /// Takes the wakes, by the number of the thread that is woken, in order.
+    /// Takes the wakes, by the number of the thread that is woken, in the order of the file.
     pub(super) fn by_target(&mut self) -> FxHashMap<u32, Vec<Wake>> {
         let all = std::mem::take(&mut self.wakes);
-        let sorted = all.threads().into_par_iter().map(|thread| {
-            let mut wakes = thread.slices.concat();
-            wakes.sort();
-            (thread.tid, wakes)
-        });
-        sorted.collect()
+        let threads = all.threads().into_par_iter();
+        threads.map(|thread| (thread.tid, thread.slices.concat())).collect()
     }
 
     /// Keeps the kernel's part of the callchain of a wake in an interrupt.
