@@ -4,7 +4,10 @@
 //!     cargo run --release -p recrep-tests --bin recrep-walk -- --branches 20000000 DIR
 //!
 //! The branches are shared by twelve ways to write a trace. perf is that of `PATH` or `PERF`, and the one that
-//! `RECREP_PERF612` names. The exit status is 1 if anything differs.
+//! `RECREP_PERF612` names. The exit status is 1 if anything differs. libipt is a third witness:
+//!
+//!     cc -O2 -o branches tests/libipt/branches.c -lipt
+//!     cargo run --release -p recrep-tests --bin recrep-walk -- --libipt ./branches DIR
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 
 use std::path::{Path, PathBuf};
@@ -43,6 +46,11 @@ struct Args {
     #[arg(long)]
     write_only: bool,
 
+    /// Hold the list of this program, with libipt, to the logs; returns go to their calls only: libipt does not take
+    /// back the call of a return that goes elsewhere, as the manual of the processor has it
+    #[arg(long, value_name = "PROGRAM")]
+    libipt: Option<PathBuf>,
+
     /// Do not run perf
     #[arg(long)]
     no_perf: bool,
@@ -76,6 +84,7 @@ fn run(args: &Args) -> std::io::Result<bool> {
     for (number, settings) in chosen {
         let settings = Settings {
             has_few_targets: args.few_targets,
+            has_stray_returns: args.libipt.is_none(),
             side_event_every: args.side_event_every,
             ..settings
         };
@@ -102,6 +111,14 @@ fn run(args: &Args) -> std::io::Result<bool> {
                 command.arg("--no-inline").arg("-i").arg(&path);
                 lists.push((perf.to_string_lossy().into_owned(), command));
             }
+        }
+        if let Some(program) = &args.libipt {
+            let [pt, code] = ["pt", "code"].map(|extension| path.with_extension(extension));
+            std::fs::write(&pt, trace)?;
+            std::fs::write(&code, &image.code)?;
+            let mut command = Command::new(program);
+            command.arg(pt).arg(code).arg(format!("{ADDRESS:x}"));
+            lists.push(("libipt".to_owned(), command));
         }
         for (name, command) in &mut lists {
             let check = walking::check(command, |log| {
