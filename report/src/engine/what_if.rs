@@ -203,8 +203,32 @@ fn scaled(time: u64, part: f64) -> u64 {
 struct CodeUse {
     /// What-ifs that it is a hit of.
     what_ifs: u64,
-    /// `true` if it is of a barrier, by its name.
-    is_barrier: bool,
+    waits_at: WaitsAt,
+}
+
+/// What a function waits at, by its name.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum WaitsAt {
+    #[default]
+    Unknown,
+    Barrier,
+    Lock,
+}
+
+impl WaitsAt {
+    /// Returns what a function is of: `pthread_barrier_wait`, `gomp_team_barrier_wait_end`,
+    /// `__kmp_join_barrier`, `CyclicBarrier.dowait` are of barriers.
+    fn from_function(name: &str) -> Self {
+        const LOCKS: [&str; 5] = ["mutex", "lll_lock", "unlock", "::lock", ".lock"];
+        let name = name.to_ascii_lowercase();
+        if name.contains("barrier") {
+            Self::Barrier
+        } else if LOCKS.iter().any(|part| name.contains(part)) {
+            Self::Lock
+        } else {
+            Self::Unknown
+        }
+    }
 }
 
 /// Finds the CPU samples of functions and of what they call, and the waits and wakes at barriers, in
@@ -233,7 +257,8 @@ impl PieceWorker for HitFinder<'_> {
             if role == Role::None && !self.of_wakes.get(event.0).is_some_and(|is| *is) {
                 return;
             }
-            let CodeUse { what_ifs, is_barrier } = self.uses(&sample, ChainOrigin::of(&entry.attr));
+            let CodeUse { what_ifs, waits_at } = self.uses(&sample, ChainOrigin::of(&entry.attr));
+            let is_barrier = waits_at == WaitsAt::Barrier;
             let (offset, found) = (sample.offset(), &mut self.found);
             match (role, sample.tid(), sample.time()) {
                 (Role::Clock | Role::Cycles, ..) if what_ifs != 0 => {
@@ -284,9 +309,12 @@ impl<'s> HitFinder<'s> {
         let mut all = CodeUse::default();
         for frame in frames.iter().filter(|frame| frame.site != CallSite::Nowhere) {
             let number = self.reader.finder.resolve_word(epoch, moment, frame);
-            let CodeUse { what_ifs, is_barrier } = self.uses_of_frame(number);
+            let CodeUse { what_ifs, waits_at } = self.uses_of_frame(number);
             all.what_ifs |= what_ifs;
-            all.is_barrier |= is_barrier && frame.mode == CpuMode::User;
+            // The innermost function decides: barriers have locks of their own.
+            if all.waits_at == WaitsAt::Unknown && frame.mode == CpuMode::User {
+                all.waits_at = waits_at;
+            }
         }
         self.frames = frames;
         all
@@ -304,8 +332,9 @@ impl<'s> HitFinder<'s> {
         if let Some(frame) = self.reader.finder.stacks.frame(number) {
             self.labeller.frames(*frame, &mut named);
         }
-        let is_barrier = named.iter().any(|frame| self.is_barrier(frame));
-        let mut uses = CodeUse { what_ifs: 0, is_barrier };
+        let mut waits = named.iter().map(|frame| self.waits_at(frame));
+        let waits_at = waits.find(|at| *at != WaitsAt::Unknown).unwrap_or_default();
+        let mut uses = CodeUse { what_ifs: 0, waits_at };
         for (what_if, asked) in self.scan.query.what_if.iter().enumerate() {
             if let FasterCode::Function(names) = &asked.code
                 && named.iter().any(|frame| self.labeller.has_name(names, frame))
@@ -319,10 +348,25 @@ impl<'s> HitFinder<'s> {
         uses
     }
 
-    /// Returns whether the function of a frame is of a barrier: `pthread_barrier_wait`,
-    /// `gomp_team_barrier_wait_end`, `__kmp_join_barrier`, `CyclicBarrier.dowait`.
-    fn is_barrier(&self, frame: &Frame) -> bool {
-        let name = self.labeller.function(frame);
-        name.is_some_and(|name| name.to_ascii_lowercase().contains("barrier"))
+    fn waits_at(&self, frame: &Frame) -> WaitsAt {
+        self.labeller.function(frame).map_or(WaitsAt::Unknown, |name| WaitsAt::from_function(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_barriers_from_their_locks() {
+        for name in ["pthread_barrier_wait", "CyclicBarrier.dowait", "std::sync::Barrier::wait"] {
+            assert!(WaitsAt::from_function(name) == WaitsAt::Barrier, "{name}");
+        }
+        for name in ["pthread_mutex_lock", "__lll_lock_wait", "java.util.Lock.lock"] {
+            assert!(WaitsAt::from_function(name) == WaitsAt::Lock, "{name}");
+        }
+        for name in ["clock_nanosleep", "pthread_cond_wait", "main"] {
+            assert!(WaitsAt::from_function(name) == WaitsAt::Unknown, "{name}");
+        }
     }
 }
