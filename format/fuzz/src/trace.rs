@@ -108,8 +108,9 @@ pub(crate) fn pt(bytes: &[u8]) {
     }
     let mut branches = Branches::default();
     let mut flow = Flow::new();
-    let rates = pt::ClockRates { mtc_shift: 3, tsc: 84, crystal: 2, non_turbo: 20 };
-    let clock = pt::Clock::from_rates(rates, 0);
+    let cycles = pt::CycleSource::Sparse;
+    let rates = pt::ClockRates { mtc_shift: 3, tsc: 84, crystal: 2, non_turbo: 20, cycles };
+    let clock = pt::Clock::from_rates(rates, 0, 0);
     flow.run(trace, trace.len(), clock, &mut FuzzedCode(code), &mut branches);
     assert_eq!(branches.listed, branches.counted);
 }

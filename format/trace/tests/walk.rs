@@ -48,7 +48,7 @@ impl Sink for List {
         self.instructions += u64::from(step.instruction_count());
         let (mut executed, mut branches) = (0, Vec::new());
         step.executed(|part| match part {
-            Executed::Instruction(_) => executed += 1,
+            Executed::Instruction(..) => executed += 1,
             Executed::Branch(branch, is_last) => branches.push((branch, is_last)),
         });
         assert_eq!(executed, step.instruction_count());
@@ -86,7 +86,7 @@ fn decode(image: &Image, walk: &Walk, parts: usize) -> List {
         walk.psbs.iter().copied().step_by(walk.psbs.len().div_ceil(parts)).collect();
     for (at, start) in starts.iter().enumerate() {
         let end = starts.get(at + 1).copied().unwrap_or(walk.trace.len());
-        let clock = Clock::from_rates(Clocks::RATES, 0);
+        let clock = Clock::from_rates(Clocks::RATES, 0, 0);
         let part = walk.trace.get(*start..).unwrap_or_default();
         flow.run(part, end - start, clock, &mut OneImage(image), &mut list);
     }
@@ -146,7 +146,7 @@ fn damaged_walks_are_decoded_around_the_damage() {
             }
         }
         let mut list = List::default();
-        let clock = Clock::from_rates(Clocks::RATES, 0);
+        let clock = Clock::from_rates(Clocks::RATES, 0, 0);
         flow.run(&trace, trace.len(), clock, &mut OneImage(&image), &mut list);
         damaged += usize::from(!list.gaps.is_empty());
         assert!(list.branches.len() as u64 > walk.branches / 4, "variant {variant}");

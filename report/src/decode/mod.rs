@@ -38,6 +38,7 @@ use self::decoder::{Decoding, TraceDecoder};
 use self::gaps::Gaps;
 pub(crate) use self::recorded::WantedTraces;
 use self::recorded::{RecordedTraces, may_have_traces};
+pub(crate) use self::samples::Elapsed;
 use self::samples::SampleWriter;
 use crate::input::unpack::RecordSource;
 use crate::input::{Input, Keep, OpenError, OpenedInput};
@@ -172,7 +173,7 @@ impl RecordSource for DecodedTraces<'_> {
 
     fn decode(&self, part: usize, into: &mut Vec<u8>) {
         let Some(decoder) = &self.decoder else { return };
-        let (mut samples, mut gaps) = (SampleWriter::new(self.endian), Gaps::default());
+        let (mut samples, mut gaps) = (SampleWriter::leaving_out(0, self.endian), Gaps::default());
         decoder.decode(part, &mut samples, &mut gaps);
         into.extend_from_slice(samples.as_bytes());
         if let Some(found) = self.found.get(part) {

@@ -57,6 +57,8 @@ pub(super) struct RecordedTraces<'i> {
     pub is_chosen: bool,
     /// `true` if records may be sums of samples that differ in time alone.
     pub as_sums: bool,
+    /// `true` if samples are to have the instructions and cycles since those before.
+    pub has_ipc: bool,
     /// CPUID of the recorded machine.
     pub cpu_id: Option<String>,
 }
@@ -67,12 +69,14 @@ pub(crate) struct WantedTraces<'q> {
     pub itrace: &'q Itrace,
     /// Records may be sums of samples that differ in time alone.
     pub as_sums: bool,
+    /// Samples have the instructions and cycles since those before.
+    pub has_ipc: bool,
 }
 
 impl<'q> WantedTraces<'q> {
     /// Each sample.
     pub(crate) fn each(itrace: &'q Itrace) -> Self {
-        Self { itrace, as_sums: false }
+        Self { itrace, as_sums: false, has_ipc: false }
     }
 }
 
@@ -138,6 +142,7 @@ impl<'i> RecordedTraces<'i> {
             options,
             is_chosen,
             as_sums: wanted.as_sums,
+            has_ipc: wanted.has_ipc,
             cpu_id: cpu_id.map(|CpuId(text)| text.to_text().into_owned()),
         })
     }

@@ -52,7 +52,7 @@ impl DecodedEvents {
 }
 
 /// An event of decoded samples.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecodedEvent {
     id: u64,
     fields: SampleType,
@@ -85,6 +85,29 @@ pub(crate) struct DecodedSample<'a> {
     pub branches: &'a [LastBranch],
     /// Raw data.
     pub raw: &'a [u8],
+    /// What is the raw data instead, if there is any.
+    pub elapsed: Option<Elapsed>,
+}
+
+/// Instructions and cycles since the last sample of the same event that had cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Elapsed {
+    pub instructions: u64,
+    pub cycles: u64,
+}
+
+impl Elapsed {
+    /// Returns the raw data of a sample that has them.
+    fn to_raw(self) -> [[u8; 8]; 2] {
+        [self.instructions, self.cycles].map(u64::to_le_bytes)
+    }
+
+    /// Reads the raw data of a sample.
+    pub(crate) fn read(raw: &[u8]) -> Option<Self> {
+        let mut words = U64s::new(raw, Endian::Little).iter();
+        let (instructions, cycles) = (words.next()?, words.next()?);
+        words.next().is_none().then_some(Self { instructions, cycles })
+    }
 }
 
 /// A branch that was taken before a sample.
@@ -100,14 +123,17 @@ pub(crate) struct SampleWriter {
     records: Encoder,
     /// Words of the sample that is written: of its callchain, of its last branches.
     words: [Encoder; 2],
-    /// Number of samples.
+    /// Number of samples that are written.
     pub samples: u64,
+    /// Number of samples that are left out before the first is written.
+    left_out: u64,
 }
 
 impl SampleWriter {
-    pub(crate) fn new(endian: Endian) -> Self {
+    /// Creates a writer that leaves out so many samples first.
+    pub(crate) fn leaving_out(left_out: u64, endian: Endian) -> Self {
         let words = [Encoder::new(endian), Encoder::new(endian)];
-        Self { records: Encoder::new(endian), words, samples: 0 }
+        Self { records: Encoder::new(endian), words, samples: 0, left_out }
     }
 
     /// Returns the records.
@@ -122,6 +148,10 @@ impl SampleWriter {
 
     /// Writes so many samples of an event whose records are sums.
     pub(crate) fn put_sum(&mut self, event: DecodedEvent, sample: &DecodedSample<'_>, count: u64) {
+        if self.left_out > 0 {
+            self.left_out = self.left_out.saturating_sub(count);
+            return;
+        }
         let stream_id = if event.is_summed { count } else { event.id };
         let has = |field: SampleType| event.fields.contains(field);
         let DecodedSample { pid, tid, .. } = *sample;
@@ -134,6 +164,8 @@ impl SampleWriter {
             let words = words(branches, entries);
             BranchStack { hw_idx: Some(u64::MAX), words, counters: None }
         });
+        let elapsed = sample.elapsed.map(Elapsed::to_raw);
+        let raw = elapsed.as_ref().map_or(sample.raw, |words| words.as_flattened());
         let fields = SampleFields {
             identifier: has(SampleType::IDENTIFIER).then_some(event.id),
             ip: has(SampleType::IP).then_some(sample.ip),
@@ -147,7 +179,7 @@ impl SampleWriter {
             weight: has(SampleType::WEIGHT).then_some(Weight::Whole(sample.weight)),
             data_src: has(SampleType::DATA_SRC).then_some(sample.data_src),
             phys_addr: has(SampleType::PHYS_ADDR).then_some(sample.phys_addr),
-            raw: has(SampleType::RAW).then_some(sample.raw),
+            raw: has(SampleType::RAW).then_some(raw),
             callchain,
             branch_stack: branches,
             ..SampleFields::default()

@@ -85,7 +85,8 @@ impl<'q> Answering<'q> {
         of: &dyn Fn(&Session<'_>) -> T,
     ) -> anyhow::Result<InputAnswer<T>> {
         let Self { query, resolver, names, answered, second, as_sums } = self;
-        let traces = WantedTraces { itrace: &query.filters.samples.itrace, as_sums: *as_sums };
+        let traces = WantedTraces::each(&query.filters.samples.itrace);
+        let traces = WantedTraces { as_sums: *as_sums, ..traces };
         let opened = decode::open(input, Keep::Some, traces, resolver)?;
         let session = &Session::open(&opened, query.mode, Some(resolver));
         let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);

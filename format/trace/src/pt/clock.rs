@@ -1,5 +1,6 @@
 //! The time of packets: the time stamp counter, stepped by a crystal clock, refined by cycles.
 
+use super::cycles::{CoreRatio, CycleCounter, CycleSource};
 use super::packet::Packet;
 
 /// Bits that a TSC packet has.
@@ -18,6 +19,8 @@ pub struct ClockRates {
     pub crystal: u32,
     /// Ratio of the TSC to the bus clock, in which CBR counts; 0 if not known.
     pub non_turbo: u32,
+    /// What tells of cycles.
+    pub cycles: CycleSource,
 }
 
 /// Time of the packets that were read.
@@ -29,6 +32,7 @@ pub struct Clock {
     stamp: u64,
     crystal: Option<Crystal>,
     cycles: Cycles,
+    counter: CycleCounter,
 }
 
 /// The crystal clock since a TMA.
@@ -60,9 +64,10 @@ struct Cycles {
 
 impl Clock {
     /// Returns a clock that waits for a TSC. `near` is a time of this trace, which has the bits that packets
-    /// lack.
-    pub fn from_rates(rates: ClockRates, near: u64) -> Self {
-        Self { rates, now: near, ..Self::default() }
+    /// lack; `cycles` are those in front of it.
+    pub fn from_rates(rates: ClockRates, near: u64, cycles: u64) -> Self {
+        let counter = CycleCounter::new(rates.cycles, cycles);
+        Self { rates, now: near, counter, ..Self::default() }
     }
 
     /// Returns the time stamp counter.
@@ -75,6 +80,36 @@ impl Clock {
     #[inline]
     pub fn ratio(&self) -> u8 {
         self.cycles.ratio
+    }
+
+    /// Returns the cycles so far, in which the processor was traced.
+    pub fn cycles(&self) -> u64 {
+        self.counter.total()
+    }
+
+    /// Returns the cycles up to the last branch of the step that is taken, or up to the branches in front of it.
+    #[inline]
+    pub fn known_cycles(&self, is_last: bool) -> u64 {
+        self.counter.known(is_last)
+    }
+
+    /// Returns the cycles up to the last branch of the step that is taken, if the trace says them there.
+    #[inline]
+    pub fn exact_cycles(&self) -> Option<u64> {
+        self.counter.exact()
+    }
+
+    /// Commits the cycles so far to the branch that comes, or passes one that has the time of the one before.
+    #[inline]
+    pub(super) fn commit(&mut self, has_time: bool) {
+        match has_time {
+            true => self.counter.commit(),
+            false => self.counter.hold(),
+        }
+    }
+
+    fn core_ratio(&self) -> CoreRatio {
+        CoreRatio { core: self.cycles.ratio.into(), tsc: self.rates.non_turbo.into() }
     }
 
     /// Returns about how many TSC ticks so many instructions take: two cycles each, as perf has it.
@@ -99,13 +134,33 @@ impl Clock {
                 return true;
             }
             Packet::Cbr(ratio) => self.change(ratio),
-            _ => {
+            ref other => {
                 self.cycles.is_timing = false;
+                self.count(other);
                 return false;
             }
         }
         self.cycles.is_timing = false;
+        self.counter.follow(false);
         true
+    }
+
+    /// Takes a packet that is none of time, but may say whether cycles are those of the program.
+    #[inline]
+    fn count(&mut self, packet: &Packet) {
+        if *packet == Packet::Pad {
+            return;
+        }
+        self.counter.follow(matches!(packet, Packet::Fup(_)));
+        match packet {
+            Packet::TipPge(_) => self.counter.begin(self.now),
+            Packet::TipPgd(_) | Packet::TraceStop => self.counter.end(false),
+            Packet::Ovf => self.counter.end(true),
+            Packet::Psb => self.counter.set_header(true),
+            Packet::PsbEnd => self.counter.set_header(false),
+            Packet::Fup(_) => self.counter.fup(),
+            _ => {}
+        }
     }
 
     fn stamp(&mut self, low: u64) {
@@ -136,6 +191,7 @@ impl Clock {
             last: u32::from(crystal).checked_shr(mtc_shift).unwrap_or(0) & 0xff,
             is_short: mtc_shift > 8,
         });
+        self.counter.tie(self.now, self.core_ratio());
     }
 
     /// Returns the TSC ticks of ticks of the crystal clock.
@@ -171,6 +227,7 @@ impl Clock {
             self.cycles.measured = is_known.then_some((ticks, self.cycles.count));
         }
         self.now = self.now.max(time);
+        self.counter.step(self.now, self.core_ratio());
         if self.cycles.is_timing {
             self.start_cycles();
         }
@@ -182,6 +239,7 @@ impl Clock {
     }
 
     fn pass(&mut self, count: u64) {
+        self.counter.add(count);
         self.cycles.count = self.cycles.count.saturating_add(count);
         let Cycles { base, count, ratio, measured, .. } = self.cycles;
         if base == 0 {
@@ -200,6 +258,7 @@ impl Clock {
             self.cycles.ratio = ratio;
             self.cycles.measured = None;
             self.start_cycles();
+            self.counter.restart(self.now);
         }
     }
 }

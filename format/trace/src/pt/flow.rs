@@ -174,8 +174,14 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         self.flow.place = Place::At(self.flow.graph.block_at(address, &code));
     }
 
-    /// Commits the time of the packets so far to the branch that comes.
+    /// Commits the time and the cycles of the packets so far to the branch that comes.
     pub(super) fn times(&mut self) -> Times {
+        self.flow.clock.commit(true);
+        self.times_of_events()
+    }
+
+    /// Commits the time alone.
+    pub(super) fn times_of_events(&mut self) -> Times {
         let before = self.flow.time;
         self.flow.time = before.max(self.flow.clock.now());
         Times { before, now: self.flow.time }
@@ -220,9 +226,9 @@ impl<W: World, S: Sink> Run<'_, W, S> {
                 exit => return Ok((block, exit)),
             }
             let edge = Graph::continuation(known);
-            let time = self.flow.time;
+            let times = self.same_time();
             self.push_calls(block);
-            self.report(Step::Edge(edge), Times { before: time, now: time });
+            self.report(Step::Edge(edge), times);
             block = self.follow(edge);
         }
         Err(Gap::Endless)
@@ -267,8 +273,11 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             let (block, exit) = self.passed(at)?;
             let is_taken = outcomes.bits >> (left - 1) & 1 != 0;
             self.push_calls(block);
-            let times = if first { self.times() } else { self.same_time() };
-            first = false;
+            // A target that is deferred is of a branch in front of the packet's.
+            let is_deferred = matches!(exit, Exit::Indirect(BranchKind::Jump | BranchKind::Call));
+            let has_time = first && !is_deferred;
+            let times = if has_time { self.times() } else { self.same_time() };
+            first &= is_deferred;
             let edge = match exit {
                 Exit::Conditional => {
                     left -= 1;
@@ -297,7 +306,8 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         Ok(at)
     }
 
-    fn same_time(&self) -> Times {
+    fn same_time(&mut self) -> Times {
+        self.flow.clock.commit(false);
         Times { before: self.flow.time, now: self.flow.time }
     }
 

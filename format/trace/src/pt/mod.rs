@@ -12,6 +12,7 @@
 //!  stack         return addresses
 //!  instruction   what an instruction does to the flow
 //!  clock         packets of time ─► time stamp
+//!  cycles        packets of time ─► cycles of the core
 //!  text          a packet as `perf script --dump` prints it
 //!  read          a trace ─► its packets, with offsets
 //!  packet        bytes ⇄ packets
@@ -27,6 +28,7 @@
 
 mod calls;
 mod clock;
+mod cycles;
 mod event;
 mod flow;
 mod graph;
@@ -45,6 +47,7 @@ mod totals;
 
 pub use calls::{CallBase, CallBases, CallChange, CallJoiner, Closing, OpenCall, OpenCalls};
 pub use clock::{Clock, ClockRates};
+pub use cycles::CycleSource;
 pub use event::SideEvent;
 pub use graph::{Code, Direct, Graph};
 pub use instruction::{BranchKind, Instruction, Instructions, Next};

@@ -140,7 +140,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
         }
         let mut events = std::mem::take(&mut waiting.events);
         events.sort();
-        let time = self.times().now;
+        let time = self.times_of_events().now;
         for event in &events {
             self.sink.event(&TakenEvent { event, ip, task: self.flow.task, time });
         }

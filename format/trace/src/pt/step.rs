@@ -112,8 +112,8 @@ pub struct TakenStep<'a> {
 /// A part of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executed {
-    /// An instruction at this address.
-    Instruction(u64),
+    /// An instruction at this address, and whether it is the one that ends the step.
+    Instruction(u64, bool),
     /// A branch, and whether it is the last of the step, which has the later of its times.
     Branch(Branch, bool),
 }
@@ -132,9 +132,10 @@ impl TakenStep<'_> {
 
     /// Visits the instructions and the branches, in order: a branch after its instruction.
     pub fn executed(&self, mut visit: impl FnMut(Executed)) {
+        let end = self.graph.end_of_edge(self.step);
         self.graph.instructions(self.step, self.code, |instruction| {
             let Instruction { address, next, .. } = *instruction;
-            visit(Executed::Instruction(address));
+            visit(Executed::Instruction(address, Some(address) == end));
             if let Next::Direct(kind, to) = next {
                 let branch = Branch { from: address, to, kind, len: instruction.length() };
                 visit(Executed::Branch(branch, false));

@@ -156,6 +156,12 @@ impl Graph {
         }
     }
 
+    /// Returns the address of the instruction that leaves the block of an edge.
+    pub(super) fn end_of_edge(&self, step: Step) -> Option<u64> {
+        let Step::Edge(id) = step else { return None };
+        Some(self.block(self.edge(id)?.block)?.last)
+    }
+
     /// Visits the instructions of a step, in order.
     pub fn instructions(&self, step: Step, code: &dyn Code, visit: impl FnMut(&Instruction)) {
         let (start, end) = match step {

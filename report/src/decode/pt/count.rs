@@ -11,7 +11,6 @@ use recrep_trace::pt::{
     Branch, Code, Gap, Graph, Sink, Step, StepCounts, TakenEvent, TakenStep, Task,
 };
 
-use super::period::Instructions;
 use super::sink::PartSink;
 use crate::decode::samples::DecodedSample;
 
@@ -83,7 +82,7 @@ impl<'a> CountSink<'a> {
                     }
                 });
             }
-            if let Some(Instructions { event, .. }) = events.instructions {
+            if let Some(event) = events.instructions {
                 counts.instructions(graph, code, |ip, count| {
                     samples.put_sum(event, &sample.at(ip), count);
                 });

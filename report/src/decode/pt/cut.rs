@@ -42,10 +42,10 @@ pub(super) fn parts(
     rates: ClockRates,
     length: u64,
 ) -> (Vec<Part>, u64) {
-    let (mut parts, mut unsynchronized) = (Vec::new(), 0);
+    let (mut parts, mut unsynchronized, mut cycles) = (Vec::new(), 0, 0);
     for (number, stretch) in ring.stretches.iter().enumerate() {
         let mut cutter = Cutter { length, ..Cutter::default() };
-        scan(stretch, Clock::from_rates(rates, 0), &mut cutter);
+        cycles = scan(stretch, Clock::from_rates(rates, 0, cycles), &mut cutter).cycles();
         let begins = cutter.begins;
         unsynchronized += u64::from(begins.is_empty() && stretch.len > 0);
         let ends: Vec<u64> =
@@ -139,8 +139,8 @@ impl Cutter {
     }
 }
 
-/// Reads all packets.
-fn scan(stretch: &TraceStretch<'_>, mut clock: Clock, cutter: &mut Cutter) {
+/// Reads all packets; returns the clock behind them.
+fn scan(stretch: &TraceStretch<'_>, mut clock: Clock, cutter: &mut Cutter) -> Clock {
     let mut window = 0;
     let mut is_lost = true;
     while window < stretch.len {
@@ -175,6 +175,7 @@ fn scan(stretch: &TraceStretch<'_>, mut clock: Clock, cutter: &mut Cutter) {
         // A PSB may be cut by the end of the window.
         window = if is_lost && end < stretch.len { end - 15 } else { next };
     }
+    clock
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use recrep_format::abi::{BranchSampleType, HwEvent, SampleType};
 use recrep_format::attr::Attr;
-use recrep_trace::pt::{Branch, BranchKind};
+use recrep_trace::pt::{Branch, BranchKind, CycleSource};
 
 use super::info::PtInfo;
-use super::period::{InstructionPeriod, Instructions};
+use super::period::InstructionPeriod;
 use super::side::SideEvents;
 use super::stacks::StackSizes;
 use crate::callchain::ChainOrigin;
@@ -17,7 +17,14 @@ use crate::query::{Letter, PeriodUnit, SynthOptions};
 #[derive(Clone, Debug)]
 pub(super) struct TraceEvents {
     pub branches: Option<DecodedEvent>,
-    pub instructions: Option<Instructions>,
+    pub instructions: Option<DecodedEvent>,
+    pub cycles: Option<DecodedEvent>,
+    /// Distance between two instructions that are samples, or that cycles are told up to.
+    pub period: Option<InstructionPeriod>,
+    /// Cycles are known up to each branch with a time, if only about.
+    pub are_cycles_approximate: bool,
+    /// Branches, instructions and cycles have instructions and cycles since the sample before.
+    pub has_ipc: bool,
     pub side: SideEvents,
     /// Only calls are wanted, or calls and returns.
     pub has_calls: bool,
@@ -43,6 +50,8 @@ impl TraceEvents {
         let is_of_cpus = traces.queues.all.iter().any(|queue| queue.cpu.is_some());
         let has_cpu = is_of_cpus && attr.sample_type.contains(SampleType::CPU);
         attr.sample_type.set(SampleType::CPU, has_cpu);
+        let has_ipc = traces.has_ipc && info.has_cycles;
+        attr.sample_type.set(SampleType::RAW, has_ipc);
         let branches = options.has(Letter::Branches).then(|| {
             let config = HwEvent::BRANCH_INSTRUCTIONS.0;
             decoded.add("branches", Attr { config, sample_period: 1, ..attr.clone() })
@@ -57,15 +66,25 @@ impl TraceEvents {
             attr.sample_type |= SampleType::BRANCH_STACK;
             attr.branch_sample_type = BranchSampleType::HW_INDEX;
         }
-        let instructions = period.map(|period| {
-            let config = HwEvent::INSTRUCTIONS.0;
-            let sample_period = options.period.max(1);
-            let event = decoded.add("instructions", Attr { config, sample_period, ..attr.clone() });
-            Instructions { event, period }
-        });
+        let sample_period = options.period.max(1);
+        let mut sampled = |letter: Letter, name: &str, HwEvent(config): HwEvent| {
+            let is_wanted = options.has(letter) && period.is_some();
+            let attr = Attr { config, sample_period, ..attr.clone() };
+            is_wanted.then(|| decoded.add(name, attr))
+        };
+        let instructions = sampled(Letter::Instructions, "instructions", HwEvent::INSTRUCTIONS);
+        let cycles = match info.has_cycles {
+            true => sampled(Letter::Cycles, "cycles", HwEvent::CPU_CYCLES),
+            false => None,
+        };
+        let has_packets = info.rates.cycles != CycleSource::Times;
         let events = Self {
             branches,
             instructions,
+            cycles,
+            period: period.filter(|_| instructions.or(cycles).is_some()),
+            has_ipc,
+            are_cycles_approximate: !has_packets || options.has(Letter::ApproximateIpc),
             side: SideEvents::add(decoded, options, info, &attr),
             has_calls: options.has(Letter::Calls),
             has_returns: options.has(Letter::Returns),
@@ -88,21 +107,29 @@ impl TraceEvents {
         self.has_calls && is_call || self.has_returns && is_return
     }
     /// Returns the letters for which there are no samples.
-    pub(super) fn unserved(&self, options: &SynthOptions) -> Vec<(Letter, &'static str)> {
+    pub(super) fn unserved(
+        &self,
+        options: &SynthOptions,
+        info: &PtInfo,
+    ) -> Vec<(Letter, &'static str)> {
         use Letter::{
-            AddedCallchains, AddedLastBranches, Branches, Callchains, Calls, Errors, FirstLevel,
-            Instructions, Interrupts, LastBranches, LastLevel, Log, Memory, Power, PtWrites, Quick,
-            Remote, Returns, Skip, Timeless, Tlb, Transactions,
+            AddedCallchains, AddedLastBranches, ApproximateIpc, Branches, Callchains, Calls,
+            Cycles, Errors, FirstLevel, Instructions, Interrupts, LastBranches, LastLevel, Log,
+            Memory, Power, PtWrites, Quick, Remote, Returns, Skip, Timeless, Tlb, Transactions,
         };
-        let has_instructions = self.instructions.is_some();
+        let has_instructions = self.period.is_some();
         let reason = |letter: Letter| match letter {
             Branches | Calls | Returns | Errors | Timeless => None,
             Quick => Some("all of the trace is decoded"),
             Log => Some("rep dump --packets shows the packets"),
-            Instructions if has_instructions => None,
-            Instructions => Some("their period must be in instructions, such as i1000i"),
+            Cycles | ApproximateIpc if !info.has_cycles => {
+                Some("the trace was recorded without them (cyc=1 or mtc=1)")
+            }
+            ApproximateIpc => None,
+            Instructions | Cycles if has_instructions => None,
+            Instructions | Cycles => Some("their period must be in instructions, such as i1000i"),
             Callchains | LastBranches if has_instructions || !self.side.is_empty() => None,
-            Callchains | LastBranches => Some("only samples of instructions have them"),
+            Callchains | LastBranches => Some("only samples of instructions and cycles have them"),
             PtWrites | Power | Transactions => None,
             Interrupts if self.side.has(Interrupts) => None,
             Interrupts => Some("the trace was recorded without them (event=1)"),
@@ -118,7 +145,7 @@ impl TraceEvents {
 
 /// Returns the distance between samples of instructions, if they are wanted and can be had.
 fn instruction_period(options: &SynthOptions, info: &PtInfo) -> Option<InstructionPeriod> {
-    if !options.has(Letter::Instructions) {
+    if !options.has(Letter::Instructions) && !options.has(Letter::Cycles) {
         return None;
     }
     let period = options.period.max(1);
@@ -144,7 +171,8 @@ fn needs_no_order(
     period: Option<InstructionPeriod>,
     sizes: StackSizes,
 ) -> bool {
-    let is_each = period == Some(InstructionPeriod::Instructions(1));
+    let is_each =
+        period == Some(InstructionPeriod::Instructions(1)) && !options.has(Letter::Cycles);
     let is_one = if options.has(Letter::Branches) { period.is_none() } else { is_each };
     is_one && sizes == StackSizes::NONE
 }

@@ -1,9 +1,13 @@
 //! What AUXTRACE_INFO says of a trace of Intel PT.
 
-use recrep_trace::pt::ClockRates;
+use recrep_trace::pt::{ClockRates, CycleSource};
 
 use crate::decode::time::TimeConverter;
 
+/// Bit of the config: cycles.
+const CYCLES: u64 = 1 << 1;
+/// Bits of the config: so many cycles must pass until they are told.
+const CYCLE_THRESHOLD: u64 = 0xf << 19;
 /// Bit of the config: power events.
 const POWER: u64 = 1 << 4;
 /// Bit of the config: events of the flow of control.
@@ -15,6 +19,8 @@ pub(super) struct PtInfo {
     pub rates: ClockRates,
     /// The trace has times that can be converted.
     pub has_times: bool,
+    /// The trace has cycles, or times from which they can be estimated.
+    pub has_cycles: bool,
     /// The trace has power events.
     pub has_power: bool,
     /// The trace has events of the flow of control.
@@ -41,7 +47,12 @@ impl PtInfo {
         // Of the usual bus clock, where the ratio is not known.
         let usual = u32::try_from((per_second + 50_000_000) / 100_000_000).unwrap_or(0);
         let non_turbo = if low(15) == 0 { usual } else { low(15) };
-        let rates = ClockRates { mtc_shift, tsc: low(12), crystal: low(13), non_turbo };
+        let cycles = match (config & CYCLES != 0, config & CYCLE_THRESHOLD != 0) {
+            (false, _) => CycleSource::Times,
+            (true, false) => CycleSource::Each,
+            (true, true) => CycleSource::Sparse,
+        };
+        let rates = ClockRates { mtc_shift, tsc: low(12), crystal: low(13), non_turbo, cycles };
         let bus = per_second.checked_div(non_turbo.into()).unwrap_or(0) / 1000;
         // Behind the filter's text.
         let filter = usize::try_from(word(16)).unwrap_or(0) / 8;
@@ -50,6 +61,7 @@ impl PtInfo {
         Self {
             rates,
             has_times,
+            has_cycles: cycles != CycleSource::Times || has_steps && rates.crystal != 0,
             has_power: config & POWER != 0,
             has_event_trace: config & EVENT_TRACE != 0,
             has_interrupt_flag: word(filter.saturating_add(17)) != 0,

@@ -6,6 +6,7 @@
 //!   events what is asked for ─► events
 //!   sink   steps from block to block ─► samples, gaps
 //!   side   PTWRITE, power, transactions, event trace ─► samples
+//!   cycles which samples have cycles ─► how many passed since the last that had
 //!   count  the same where no order is asked for ─► sums of samples
 //! ```
 //!
@@ -15,6 +16,7 @@ mod ahead;
 mod code;
 mod count;
 mod cut;
+mod cycles;
 mod estimate;
 mod events;
 mod info;
@@ -27,6 +29,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use recrep_format::endian::Endian;
 use recrep_format::read::File;
 use recrep_trace::pt::{Clock, Flow, Sink};
 
@@ -34,6 +37,7 @@ use self::ahead::{AheadSink, PartSummary};
 use self::code::{RecordedCode, TracedProgram};
 use self::count::CountSink;
 use self::cut::Part;
+use self::cycles::{CycleMarks, CycleMeter};
 use self::estimate::RunUpSink;
 use self::events::TraceEvents;
 use self::info::PtInfo;
@@ -64,6 +68,7 @@ struct PtDecoder<'i> {
     are_sums: bool,
     /// What each part takes from those before it.
     tails: Vec<Tail>,
+    marks: Vec<CycleMarks>,
     /// `None` if samples have none.
     stacks: Option<TracedStacks>,
     /// Decoders that know code.
@@ -88,7 +93,7 @@ pub(super) fn decoding<'i>(
     let info = PtInfo::of_words(&traces.words, traced.attr.config, is_untimed);
     let mut decoded = DecodedEvents::of_traced(traced);
     let (events, sizes) = TraceEvents::add(&mut decoded, &traces, &info);
-    let unserved = events.unserved(&traces.options);
+    let unserved = events.unserved(&traces.options, &info);
     let length = if decoded.are_sums() { cut::few(traces.queues.bytes()) } else { cut::PART };
     let rings = traces.queues.all.par_iter().enumerate();
     let cut = rings.map(|(number, queue)| cut::parts(number, queue, info.rates, length));
@@ -104,10 +109,14 @@ pub(super) fn decoding<'i>(
         events,
         are_sums: decoded.are_sums(),
         tails: Vec::new(),
+        marks: Vec::new(),
         stacks: None,
         flows: Mutex::default(),
     };
     decoder.read_ahead(sizes);
+    if decoder.events.has_ipc || decoder.events.cycles.is_some() {
+        decoder.mark_cycles(file.endian);
+    }
     Ok(Decoding { decoder: Box::new(decoder), events: decoded, unserved })
 }
 
@@ -140,7 +149,7 @@ impl PtDecoder<'_> {
 
     /// Finds what each part needs of those before it.
     fn read_ahead(&mut self, sizes: StackSizes) {
-        let period = self.events.instructions.map(|instructions| instructions.period);
+        let period = self.events.period;
         let period = period.filter(|period| *period != InstructionPeriod::Instructions(1));
         if period.is_none() && sizes == StackSizes::NONE {
             return;
@@ -163,6 +172,41 @@ impl PtDecoder<'_> {
             self.stacks = Some(TracedStacks::join(sizes, &self.parts, runs, self.info.has_times));
         }
     }
+
+    /// Finds the last samples with cycles in front of each part: which they are depends on what is read ahead.
+    fn mark_cycles(&mut self, endian: Endian) {
+        let parts = self.parts.par_iter().enumerate();
+        let found = parts.map(|(number, part)| {
+            let (mut samples, mut gaps) =
+                (SampleWriter::leaving_out(u64::MAX, endian), Gaps::default());
+            let mut sink = self.sink(number, part, &mut samples, &mut gaps);
+            let before = part.before.cycles();
+            sink.cycles = Some(CycleMeter::of_part(before, self.events.are_cycles_approximate));
+            self.run(part, &mut sink);
+            sink.cycles.map(CycleMeter::into_marks).unwrap_or_default()
+        });
+        let (mut marks, mut ring) = (CycleMarks::default(), 0);
+        for (part, found) in self.parts.iter().zip(found.collect::<Vec<CycleMarks>>()) {
+            if part.queue != ring {
+                (marks, ring) = (CycleMarks::default(), part.queue);
+            }
+            self.marks.push(marks);
+            marks = marks.followed_by(found);
+        }
+    }
+
+    /// Returns the sink of a part.
+    fn sink<'s>(
+        &'s self,
+        number: usize,
+        part: &Part,
+        samples: &'s mut SampleWriter,
+        gaps: &'s mut Gaps,
+    ) -> PartSink<'s> {
+        let tail = self.tails.get(number).copied().unwrap_or_default();
+        let (owners, now) = (self.traces.owners(), part.before.now());
+        PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now)
+    }
 }
 
 impl TraceDecoder for PtDecoder<'_> {
@@ -172,8 +216,7 @@ impl TraceDecoder for PtDecoder<'_> {
     }
 
     fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps) {
-        let tail = self.tails.get(part).copied().unwrap_or_default();
-        let stacks = self.stacks.as_ref().map(|stacks| stacks.at_part(part));
+        let (number, stacks) = (part, self.stacks.as_ref().map(|stacks| stacks.at_part(part)));
         if part == 0 {
             for _ in 0..self.unsynchronized {
                 gaps.add(GapReason::BadPacket);
@@ -181,10 +224,11 @@ impl TraceDecoder for PtDecoder<'_> {
         }
         let Some(part) = self.parts.get(part) else { return };
         let Some(queue) = self.traces.queues.all.get(part.queue) else { return };
-        let owners = self.traces.owners();
-        let now = part.before.now();
-        let mut sink = PartSink::new(&self.events, &self.info, samples, gaps, owners, tail, now);
+        let mut sink = self.sink(number, part, samples, gaps);
         (sink.cpu, sink.stacks) = (queue.cpu, stacks);
+        let marks = self.marks.get(number);
+        sink.cycles =
+            marks.map(|marks| CycleMeter::new(*marks, self.events.are_cycles_approximate));
         let start = queue.stretches.get(part.stretch).map_or(0, |stretch| stretch.start);
         sink.offset = start + part.range.start;
         if sink.estimate.is_timed()

@@ -1,19 +1,10 @@
 //! Distances between samples of instructions.
 
-use crate::decode::samples::DecodedEvent;
-
 /// Distance between two samples of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InstructionPeriod {
     Instructions(u64),
     Nanoseconds(u64),
-}
-
-/// Samples of instructions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Instructions {
-    pub event: DecodedEvent,
-    pub period: InstructionPeriod,
 }
 
 /// Instructions of a part.

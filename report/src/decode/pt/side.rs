@@ -43,7 +43,7 @@ impl SideEvents {
         attr: &Attr,
     ) -> Self {
         let mut sample_type = attr.sample_type;
-        sample_type.remove(SampleType::PERIOD);
+        sample_type.remove(SampleType::PERIOD | SampleType::RAW);
         let mut events = Vec::new();
         for (letter, name, kind) in ALL {
             if !options.has(letter) || !kind.is_recorded(info) {

@@ -2,16 +2,17 @@
 
 use recrep_trace::pt::{Branch, Executed, Gap, Sink, Step, TakenEvent, TakenStep, Task};
 
+use super::cycles::{CycleEvent, CycleMeter};
 use super::estimate::ClockEstimate;
 use super::events::TraceEvents;
 use super::info::PtInfo;
-use super::period::{InstructionCounter, Instructions, Tail};
+use super::period::{InstructionCounter, Tail};
 use super::side::synth_data;
 use super::stacks::PartStacks;
 use crate::decode::gaps::{GapReason, Gaps};
 use crate::decode::recorded::OwnerFinder;
 use crate::decode::running::Owner;
-use crate::decode::samples::{DecodedSample, SampleWriter, is_kernel};
+use crate::decode::samples::{DecodedSample, Elapsed, SampleWriter, is_kernel};
 
 /// Writes the samples of a part.
 pub(super) struct PartSink<'a> {
@@ -22,6 +23,8 @@ pub(super) struct PartSink<'a> {
     owners: OwnerFinder<'a>,
     counter: Option<InstructionCounter>,
     pub estimate: ClockEstimate,
+    /// `None` if no samples have cycles.
+    pub cycles: Option<CycleMeter>,
     pub cpu: Option<u32>,
     /// Offset of the part in the AUX area.
     pub offset: u64,
@@ -41,9 +44,8 @@ impl<'a> PartSink<'a> {
         tail: Tail,
         now: u64,
     ) -> Self {
-        let counter = events.instructions.map(|Instructions { period, .. }| {
-            InstructionCounter::new(period, tail, info.time(now))
-        });
+        let counter =
+            events.period.map(|period| InstructionCounter::new(period, tail, info.time(now)));
         let estimate = ClockEstimate::new(now, info.has_times);
         Self {
             events,
@@ -53,6 +55,7 @@ impl<'a> PartSink<'a> {
             owners,
             counter,
             estimate,
+            cycles: None,
             cpu: None,
             offset: 0,
             stacks: None,
@@ -76,17 +79,38 @@ impl<'a> PartSink<'a> {
         DecodedSample { pid, tid, time, cpu: self.cpu, period: 1, ..DecodedSample::default() }
     }
 
-    /// Counts an instruction, and writes its sample if it is one.
-    fn instruction(&mut self, step: &TakenStep<'_>, ip: u64) {
+    /// Counts an instruction of a step that is due, and writes its samples if it is one.
+    fn instruction(&mut self, step: &TakenStep<'_>, ip: u64, is_last: bool) {
         let Some(period) = self.counter.as_mut().and_then(InstructionCounter::pass) else { return };
-        let Some(Instructions { event, .. }) = self.events.instructions else { return };
+        let TraceEvents { instructions, cycles, .. } = self.events;
+        let instructions = instructions
+            .map(|event| (event, period, self.elapsed(CycleEvent::Instructions, step, is_last)));
+        let cycles = cycles.and_then(|event| {
+            let elapsed = self.elapsed(CycleEvent::Cycles, step, is_last)?;
+            Some((event, elapsed.cycles, Some(elapsed)))
+        });
+        if instructions.is_none() && cycles.is_none() {
+            return;
+        }
         let sample = self.sample(step.task, self.estimate.at(step.times.now));
         let (callchain, branches) = match &mut self.stacks {
             Some(stacks) => stacks.at(ip),
             None => Default::default(),
         };
-        let sample = DecodedSample { period, callchain, branches, ..sample.at(ip) };
-        self.samples.put(event, &sample);
+        for (event, period, elapsed) in [instructions, cycles].into_iter().flatten() {
+            let sample = DecodedSample { period, callchain, branches, elapsed, ..sample.at(ip) };
+            self.samples.put(event, &sample);
+        }
+    }
+
+    /// Returns what has passed up to a sample of an event, if the trace tells of cycles there.
+    fn elapsed(
+        &mut self,
+        event: CycleEvent,
+        step: &TakenStep<'_>,
+        is_last: bool,
+    ) -> Option<Elapsed> {
+        self.cycles.as_mut()?.take(event, step.clock, is_last)
     }
 
     /// Passes a branch, and writes its sample.
@@ -99,7 +123,8 @@ impl<'a> PartSink<'a> {
         let stamp = if is_last { times.now } else { times.before };
         let tsc = self.estimate.time(stamp, branch, clock);
         if self.events.has(branch) {
-            let sample = self.sample(task, tsc);
+            let elapsed = self.elapsed(CycleEvent::Branches, step, is_last);
+            let sample = DecodedSample { elapsed, ..self.sample(task, tsc) };
             self.samples.put(event, &sample.of_branch(branch));
         }
     }
@@ -149,7 +174,8 @@ impl Sink for PartSink<'_> {
         if let Some(stacks) = &mut self.stacks {
             stacks.enter(task.thread);
         }
-        let has_branches = self.events.branches.is_some();
+        let TraceEvents { has_ipc, branches, .. } = self.events;
+        let has_branches = branches.is_some();
         let instructions = step.instruction_count().into();
         self.estimate.pass(step, instructions);
         if !has_branches && let Step::Branch(branch) = step.step {
@@ -158,12 +184,24 @@ impl Sink for PartSink<'_> {
         let info = self.info;
         let counter = self.counter.as_mut();
         let is_due = counter.is_some_and(|it| it.is_due(instructions, info.time(times.now)));
-        if is_due {
+        if is_due || has_branches && *has_ipc {
             step.executed(|part| match part {
-                Executed::Instruction(ip) => self.instruction(step, ip),
+                Executed::Instruction(ip, is_last) => {
+                    if let Some(cycles) = &mut self.cycles {
+                        cycles.pass(1);
+                    }
+                    if is_due {
+                        self.instruction(step, ip, is_last);
+                    }
+                }
                 Executed::Branch(branch, is_last) => self.branch(step, &branch, is_last),
             });
-        } else if has_branches || self.stacks.is_some() {
+            return;
+        }
+        if let Some(cycles) = &mut self.cycles {
+            cycles.pass(instructions);
+        }
+        if has_branches || self.stacks.is_some() {
             step.branches(|branch, is_last| self.branch(step, &branch, is_last));
         }
     }

@@ -14,7 +14,8 @@ use super::row::{self, CALLCHAIN, FieldValue, SampleRow};
 use super::sample::ScriptSample;
 use super::source::{self, SourceTexts};
 use super::start::{StartPrinter, letters};
-use super::synth;
+use super::{synth, values};
+use crate::decode::Elapsed;
 use crate::query::word_text::data_src_parts;
 use crate::samples::Session;
 use crate::terminal::escape::escape;
@@ -128,6 +129,10 @@ impl FieldSources<'_, '_> {
             }
             F::DataPageSize => number(fields.data_page_size),
             F::CodePageSize => number(fields.code_page_size),
+            F::Ipc => values::elapsed(s).map_or(FieldValue::Missing, |elapsed| {
+                let Elapsed { instructions, cycles } = elapsed;
+                FieldValue::Numbers(vec![("instructions", instructions), ("cycles", cycles)])
+            }),
             F::Cgroup => {
                 let cgroup = fields.cgroup.and_then(|id| self.groups.cgroup(id));
                 text(cgroup.map(|path| escape(path).into_owned()))

@@ -86,6 +86,8 @@ fields! {
     DataPageSize = "data_page_size", SampleType::DATA_PAGE_SIZE;
     /// Size of the page at the ip.
     CodePageSize = "code_page_size", SampleType::CODE_PAGE_SIZE;
+    /// Instructions per cycle, of a trace.
+    Ipc = "ipc", SampleType::RAW;
     /// CPU mode and other `misc` bits of the record header.
     Misc = "misc", SampleType::empty();
     Tod = "tod", SampleType::TIME;
@@ -109,7 +111,7 @@ pub(super) struct Fields {
 }
 
 /// Fields of perf that rep does not support, with the reasons.
-const UNSUPPORTED: [(&str, &str); 13] = [
+const UNSUPPORTED: [(&str, &str); 12] = [
     ("callindent", DECODED),
     ("insn", CODE),
     ("disasm", CODE),
@@ -118,13 +120,12 @@ const UNSUPPORTED: [(&str, &str); 13] = [
     ("brstackinsnlen", CODE),
     ("brstackdisasm", CODE),
     ("brcntr", CODE),
-    ("ipc", DECODED),
     ("flags", DECODED),
     ("machine_pid", GUESTS),
     ("vcpu", GUESTS),
     ("metric", "it needs the metric tables of perf stat, which rep does not have"),
 ];
-const DECODED: &str = "only decoded traces have it, and rep does not decode traces";
+const DECODED: &str = "only decoded traces have it, and rep does not make it of them";
 const CODE: &str = "it needs the machine code, and rep does not disassemble";
 const GUESTS: &str = "samples of guests are not assigned to their machine and virtual CPU";
 
@@ -152,6 +153,7 @@ impl OutputField {
         attr.sample_type.contains(self.needs())
             && (self != Self::Weight || has_weight)
             && (self != Self::Trace || attr.kind == EventType::TRACEPOINT)
+            && (self != Self::Ipc || attr.kind == EventType::HARDWARE)
     }
 }
 
@@ -270,6 +272,7 @@ fn can_have(kind: EventType, field: OutputField) -> bool {
     match field {
         OutputField::BpfOutput => matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT),
         OutputField::Synth => kind == EventType::SYNTH,
+        OutputField::Ipc => kind == EventType::HARDWARE,
         _ => true,
     }
 }
@@ -307,6 +310,11 @@ pub(super) fn fields_of(all: &[Rule], attr: &Attr) -> Fields {
 }
 
 impl Rule {
+    /// Returns whether it adds a field.
+    pub(super) fn adds(&self, field: OutputField) -> bool {
+        self.changes.contains(&(true, field))
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
             Some((prefix, list)) => {

@@ -347,12 +347,8 @@ impl<'s> Printer<'s> {
             out.extend_from_slice(name.as_bytes());
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(OutputField::Trace)) {
-            let text = self
-                .listing
-                .kernel
-                .formats
-                .event(s.event.0)
-                .map(|event| event.text(raw, &self.listing.kernel));
+            let kernel = &self.listing.kernel;
+            let text = kernel.formats.event(s.event.0).map(|event| event.text(raw, kernel));
             out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(OutputField::Synth))
@@ -404,6 +400,7 @@ impl<'s> Printer<'s> {
             digits::hex(out, s.fields.phys_addr.unwrap_or(0), 16);
         }
         values::page_sizes(fields, s.fields, out)?;
+        values::ipc(fields, s, out)?;
         out.push(b'\n');
         Ok(())
     }
@@ -425,6 +422,7 @@ impl<'s> Printer<'s> {
             write!(out, " => ")?;
             self.addr(fields, s, out);
         }
+        values::ipc(fields, s, out)?;
         if line_comes_last && fields.has(OutputField::Ip) {
             self.source_line(self.chains.finder.place_of(s), out);
         }

@@ -117,6 +117,8 @@ fn list(
 ) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     let traces = WantedTraces::each(&query.filters.samples.itrace);
+    let has_ipc = query.fields.iter().any(|rule| rule.adds(OutputField::Ipc));
+    let traces = WantedTraces { has_ipc, ..traces };
     let opened = decode::open(input, Keep::All, traces, &resolver)?;
     let session = &Session::open(&opened, Mode::Samples, Some(&resolver));
     if query.header.is_asked() || query.header_only {

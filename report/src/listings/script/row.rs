@@ -21,6 +21,8 @@ pub(super) enum FieldValue<'v> {
     Texts(Vec<String>),
     /// Names with values.
     Named(Vec<(String, String)>),
+    /// Names with numbers.
+    Numbers(Vec<(&'static str, u64)>),
     /// Callchain, innermost first.
     Frames(Vec<FrameRow>),
 }
@@ -52,6 +54,7 @@ impl Serialize for FieldValue<'_> {
             Self::Named(all) => {
                 serializer.collect_map(all.iter().map(|(name, value)| (name, value)))
             }
+            Self::Numbers(all) => serializer.collect_map(all.iter().copied()),
             Self::Frames(frames) => serializer.collect_seq(frames),
         }
     }
@@ -84,6 +87,10 @@ impl FieldValue<'_> {
             Self::Texts(texts) => texts.join(" ").into(),
             Self::Named(all) => {
                 let all = all.iter().map(|(name, value)| format!("{name}:{value}"));
+                all.collect::<Vec<_>>().join(" ").into()
+            }
+            Self::Numbers(all) => {
+                let all = all.iter().map(|(name, number)| format!("{name}:{number}"));
                 all.collect::<Vec<_>>().join(" ").into()
             }
             Self::Frames(frames) => {

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
-use recrep_format::abi::{RegisterName, RegsAbi, RegsArch, Weight};
+use recrep_format::abi::{EventType, RegisterName, RegsAbi, RegsArch, Weight};
 use recrep_format::record::SampleFields;
 
 use super::fields::{Fields, OutputField};
+use super::sample::ScriptSample;
+use crate::decode::Elapsed;
 
 /// Number of bytes of BPF output per line.
 const BYTES: usize = 8;
@@ -66,6 +68,23 @@ pub(super) fn page_sizes(
         write!(out, " {}", page_size(size.unwrap_or(0)))?;
     }
     Ok(())
+}
+
+/// Prints the instructions per cycle since the sample before, if there are both.
+pub(super) fn ipc(fields: &Fields, s: &ScriptSample<'_>, out: &mut impl Write) -> io::Result<()> {
+    let elapsed = fields.has(OutputField::Ipc).then(|| elapsed(s)).flatten();
+    let Some(Elapsed { instructions: instructions @ 1.., cycles }) = elapsed else { return Ok(()) };
+    let Some(hundredths) = (u128::from(instructions) * 100).checked_div(cycles.into()) else {
+        return Ok(());
+    };
+    let (whole, rest) = (hundredths / 100, hundredths % 100);
+    write!(out, " \t IPC: {whole}.{rest:02} ({instructions}/{cycles}) ")
+}
+
+/// Returns the instructions and cycles since the sample before, if the trace tells of cycles there.
+pub(super) fn elapsed(s: &ScriptSample<'_>) -> Option<Elapsed> {
+    let raw = s.fields.raw.filter(|_| s.attr.kind == EventType::HARDWARE)?;
+    Elapsed::read(raw)
 }
 
 /// Formats a page size as perf does.

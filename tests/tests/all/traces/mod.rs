@@ -2,6 +2,7 @@
 
 mod bts;
 mod code;
+mod cycles;
 mod damage;
 mod pt;
 mod side_events;
