@@ -18,7 +18,7 @@ use crate::abi::RecordType;
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::layout::{SampleIdLayout, SampleLayout};
-use crate::record::{Context, RawRecord, Record, Sample};
+use crate::record::{Context, RawRecord, Record, Sample, SampleId};
 
 /// The place of an attr in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -233,6 +233,17 @@ impl AttrTable {
         }
     }
 
+    /// Decodes the trailer of a record alone; a SAMPLE has none.
+    ///
+    /// # Errors
+    /// Returns an error if the record is shorter than the trailer.
+    #[inline]
+    pub fn trailer(&self, raw: &RawRecord<'_>) -> Result<SampleId> {
+        let layouts = self.event_of(raw).and_then(|index| self.layouts.get(index.0));
+        let layout = layouts.map_or(SampleIdLayout::NONE, |(_, trailer)| *trailer);
+        raw.trailer(layout, self.endian)
+    }
+
     /// Decodes a record by the layouts of its event. A SAMPLE of an unknown event has no fields
     /// then; its bytes are [`Record::rest`].
     ///
@@ -259,7 +270,7 @@ mod tests {
     use crate::abi::{AttrFlags, SampleType};
     use crate::bytes::Encoder;
     use crate::read::Frames;
-    use crate::record::{Body, Comm, SampleFields, SampleId};
+    use crate::record::{Body, Comm, SampleFields};
     use crate::wire::Text;
 
     fn entry(sample_type: SampleType, ids: &[u64]) -> AttrEntry {
@@ -317,6 +328,9 @@ mod tests {
         let raw = Frames::new(&e, 0, Endian::Big).next().unwrap().unwrap();
         assert_eq!(table.event_of(&raw), Some(AttrIndex(1)));
         assert_eq!(table.time_of(&raw), Some(77));
+        assert_eq!(table.trailer(&raw).unwrap(), record.trailer);
         assert_eq!(table.decode(&raw).unwrap(), record);
+        let cut = RawRecord { bytes: &raw.bytes[raw.bytes.len() - 24..], ..raw };
+        assert!(table.trailer(&cut).is_err());
     }
 }

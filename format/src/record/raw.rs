@@ -102,10 +102,33 @@ impl<'a> RawRecord<'a> {
     /// # Errors
     /// Returns an error if the record is shorter than its type's fixed fields and the trailer.
     pub fn decode(&self, cx: &Context<'_>) -> Result<Record<'a>> {
+        let at = self.offset + HEADER_SIZE as u64;
+        let (own, trailer) = self.split_trailer(cx.trailer, cx.endian)?;
+        let mut c = Cursor::new(own, at, cx.endian);
+        let decoded = Body::decode(&mut c, self.header, cx)?;
+        let rest = c.rest();
+        Ok(Record { misc: self.header.misc, body: decoded, rest, trailer })
+    }
+
+    /// Decodes the trailer alone.
+    ///
+    /// # Errors
+    /// Returns an error if the record is shorter than the trailer.
+    pub(crate) fn trailer(&self, layout: SampleIdLayout, endian: Endian) -> Result<SampleId> {
+        self.split_trailer(layout, endian).map(|(_, trailer)| trailer)
+    }
+
+    /// Returns the bytes between the header and the trailer, and the trailer.
+    #[inline]
+    fn split_trailer(
+        &self,
+        layout: SampleIdLayout,
+        endian: Endian,
+    ) -> Result<(&'a [u8], SampleId)> {
         let body = self.body();
         let at = self.offset + HEADER_SIZE as u64;
         let trailer = if self.header.kind.is_kernel() && self.header.kind != RecordType::SAMPLE {
-            cx.trailer
+            layout
         } else {
             SampleIdLayout::NONE
         };
@@ -113,12 +136,8 @@ impl<'a> RawRecord<'a> {
             || Error::truncated(at, "sample_id trailer", trailer.size as u64, body.len() as u64);
         let split = body.len().checked_sub(trailer.size).ok_or_else(short)?;
         let (own, tail) = body.split_at_checked(split).ok_or_else(short)?;
-        let mut c = Cursor::new(own, at, cx.endian);
-        let decoded = Body::decode(&mut c, self.header, cx)?;
-        let rest = c.rest();
-        let trailer =
-            SampleId::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
-        Ok(Record { misc: self.header.misc, body: decoded, rest, trailer })
+        let mut c = Cursor::new(tail, at + split as u64, endian);
+        Ok((own, SampleId::decode(&mut c, &trailer)?))
     }
 }
 

@@ -193,8 +193,10 @@ impl ThreadSwitches {
                 entries.extend(sample);
                 entries.push(entry);
             }
-            // Equal times stay in file order.
-            entries.sort_by_key(|entry| entry.time());
+            // Equal times stay in file order. Mostly all are in order, which needs no room to sort.
+            if !entries.is_sorted_by_key(|entry| entry.time()) {
+                entries.sort_by_key(|entry| entry.time());
+            }
             (tid, ThreadWalk::of(pid.cast_signed(), entries, end, wanted))
         });
         walked.collect()
@@ -224,11 +226,10 @@ impl ThreadSwitches {
             self.extend_to(time, time);
             match raw.header.kind {
                 RecordType::SAMPLE => self.sample(reading, raw, time),
-                RecordType::SWITCH
-                | RecordType::SWITCH_CPU_WIDE
-                | RecordType::FORK
-                | RecordType::EXIT
-                | RecordType::COMM => self.record(reading, &raw, time),
+                RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE => self.switch(attrs, &raw, time),
+                RecordType::FORK | RecordType::EXIT | RecordType::COMM => {
+                    self.record(reading, &raw, time);
+                }
                 _ => {}
             }
         }
@@ -259,22 +260,26 @@ impl ThreadSwitches {
         self.push([pid, tid], ThreadRecord::new(time, raw.offset, sample.cpu(), mark));
     }
 
+    fn switch(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, time: u64) {
+        let Ok(trailer) = attrs.trailer(raw) else { return };
+        let Some(task) = trailer.tid else { return };
+        self.switches += 1;
+        let mark = match raw.header.misc {
+            bits if bits & misc::WAITS_AT_START != 0 => Mark::WaitsAtStart,
+            bits if bits & misc::SWITCH_OUT == 0 => Mark::In,
+            bits if bits & misc::SWITCH_OUT_PREEMPT == 0 => Mark::Out(Activity::Waiting),
+            _ => Mark::Out(Activity::Preempted),
+        };
+        let cpu = trailer.cpu.map(|[cpu, _]| cpu);
+        self.push(task, ThreadRecord::new(time, raw.offset, cpu, mark));
+    }
+
     fn record(&mut self, reading: ThreadReading<'_>, raw: &RawRecord<'_>, time: u64) {
         let Ok(record) = reading.attrs.decode(raw) else { return };
         let Some(task) = record.trailer.tid else { return };
         let cpu = record.trailer.cpu.map(|[cpu, _]| cpu);
         let entry = |mark| ThreadRecord::new(time, raw.offset, cpu, mark);
         match record.body {
-            Body::Switch | Body::SwitchCpuWide(_) => {
-                self.switches += 1;
-                let mark = match record.misc {
-                    bits if bits & misc::WAITS_AT_START != 0 => Mark::WaitsAtStart,
-                    bits if bits & misc::SWITCH_OUT == 0 => Mark::In,
-                    bits if bits & misc::SWITCH_OUT_PREEMPT == 0 => Mark::Out(Activity::Waiting),
-                    _ => Mark::Out(Activity::Preempted),
-                };
-                self.push(task, entry(mark));
-            }
             Body::Fork(child) => {
                 let [_, parent] = task;
                 self.push(task, entry(Mark::Alive));

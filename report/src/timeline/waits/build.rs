@@ -198,8 +198,9 @@ impl WaitingThread {
                 StretchKind::Waiting => find_wake(wakes, next, stretch, ran),
                 StretchKind::Preempted | StretchKind::Unknown => None,
             };
+            // A few only, so each is looked at; a search would begin far away.
             let later = wakes.get(next..).unwrap_or_default();
-            next += later.partition_point(|wake| wake.time <= stretch.on);
+            next += later.iter().take_while(|wake| wake.time <= stretch.on).count();
             ran = stretch.on;
             let Some((place, wake)) = found.and_then(|at| Some((at, wakes.get(at)?))) else {
                 continue;
@@ -218,7 +219,7 @@ impl WaitingThread {
 fn find_wake(wakes: &[Wake], next: usize, stretch: &Stretch, ran: u64) -> Option<usize> {
     let later = wakes.get(next..)?;
     let from = stretch.sample().unwrap_or(stretch.off).min(stretch.off);
-    let place = later.partition_point(|wake| wake.time < from);
+    let place = later.iter().take_while(|wake| wake.time < from).count();
     if later.get(place).is_some_and(|wake| wake.time <= stretch.on) {
         return Some(next + place);
     }
