@@ -21,8 +21,9 @@ pub(super) struct Caller {
     pub(super) module: String,
 }
 
-/// Function that gets the number of each of the kernel's functions, and the function.
-pub(super) type KernelFunctions<'a> = &'a mut dyn FnMut(u32, &Caller);
+/// Function that gets each function that passes calls on: its number, whether it is the kernel's, and the
+/// function.
+pub(super) type PassedFunctions<'a> = &'a mut dyn FnMut(u32, bool, &Caller);
 
 /// Finds the callers of one worker's samples.
 pub(super) struct Callers<'s> {
@@ -71,14 +72,14 @@ impl<'s> Callers<'s> {
     }
 
     /// Returns the number of the caller of a sample: of the innermost frame outside of code that
-    /// passes calls on, or if there is none of the innermost one. `kernel` gets the number of each
-    /// function of the kernel's that has a name, and the function, innermost first.
+    /// passes calls on, or if there is none of the innermost one. `passed` gets the functions in front
+    /// of it that have names, innermost first.
     pub(super) fn number(
         &mut self,
         sample: &Sample<'_, '_>,
         origin: ChainOrigin,
         at: SampleContext,
-        mut kernel: Option<KernelFunctions<'_>>,
+        mut passed: Option<PassedFunctions<'_>>,
     ) -> u32 {
         let mut frames = std::mem::take(&mut self.frames);
         self.chains.frames(sample, origin, at, &mut frames);
@@ -86,21 +87,20 @@ impl<'s> Callers<'s> {
         let mut chosen = 0;
         for frame in &frames {
             let is_user = frame.mode == CpuMode::User;
-            if !is_user && kernel.is_none() {
+            if !is_user && passed.is_none() {
                 continue;
             }
             let Some((is_program, caller)) = self.of_frame(frame, epoch, at) else { continue };
-            if let Some(act) = kernel.as_mut().filter(|_| !is_user) {
+            if let Some(act) = passed.as_mut().filter(|_| !is_user || !is_program) {
                 let known = self.found.get_index(caller as usize);
                 if let Some(known) = known.filter(|known| known.is_known()) {
-                    act(caller, known);
+                    act(caller, !is_user, known);
                 }
-                continue;
             }
-            if chosen == 0 || is_program {
+            if is_user && (chosen == 0 || is_program) {
                 chosen = caller;
             }
-            if is_program {
+            if is_user && is_program {
                 break;
             }
         }

@@ -173,14 +173,47 @@ impl SampleUses {
     }
 }
 
+/// What a function that passes calls on says of a wait.
+#[derive(Clone, Copy, Debug)]
+enum PassedFunction {
+    Kernel(KernelFunction),
+    /// `true` if what it waits for may have two futexes beside each other.
+    CLibrary(bool),
+}
+
+impl PassedFunction {
+    fn of(name: &str, is_kernel: bool) -> Self {
+        // Conditions and locks for readers and writers use their futexes in turn.
+        const TWO: [&str; 5] = [
+            "__futex_abstimed_wait",
+            "pthread_cond_",
+            "__pthread_cond_",
+            "pthread_rwlock_",
+            "__pthread_rwlock_",
+        ];
+        match is_kernel {
+            true => Self::Kernel(KernelFunction::of(name)),
+            false => Self::CLibrary(TWO.iter().any(|start| name.starts_with(start))),
+        }
+    }
+}
+
+/// What a callchain says in front of the program's functions.
+#[derive(Clone, Copy, Debug, Default)]
+struct PassedPart {
+    kernel: KernelPart,
+    /// `true` if what it waits for may have two futexes beside each other.
+    has_two_futexes: bool,
+}
+
 struct PlaceWorker<'s> {
     session: &'s Session<'s>,
     waits: &'s Waits,
     events: &'s SampleUses,
     callers: Callers<'s>,
     tasks: TaskFinder<'s>,
-    /// What functions of the kernel say, by the number of the function.
-    functions: Vec<Option<KernelFunction>>,
+    /// What functions of the kernel and of the C library say, by the number of the function.
+    functions: Vec<Option<PassedFunction>>,
     /// By the index of the thread.
     switches: FxHashMap<u32, Vec<(u64, WaitPlace)>>,
     wakes: Vec<(u64, WakerPlace)>,
@@ -209,8 +242,8 @@ impl PlaceWorker<'_> {
         let space = self.tasks.span(pid, tid, at).0.task.space;
         let context = SampleContext { space, moment: at };
         let origin = self.events.origins.get(index.0).copied().unwrap_or(ChainOrigin::Recorded);
-        let kernel = KernelPart::default();
-        let (site, kernel) = self.walk(&sample, origin, context, kernel);
+        let (site, passed) = self.walk(&sample, origin, context);
+        let kernel = passed.kernel;
         if using == SampleUse::Wake {
             let KernelPart { interrupt, is_exit, .. } = kernel;
             let is_soft = self.is_in_soft_interrupt(index.0, &sample);
@@ -218,7 +251,7 @@ impl PlaceWorker<'_> {
             return;
         }
         let Some(thread) = self.waits.index(tid, time) else { return };
-        let object = self.object(&sample, &kernel);
+        let object = self.object(&sample, &passed);
         let kind = kernel.wait_kind();
         let behind_fault = kernel.kind.filter(|_| kernel.is_fault);
         let place = WaitPlace { kind, behind_fault, object, site };
@@ -239,38 +272,44 @@ impl PlaceWorker<'_> {
         raw.number(*offset, *size).is_some_and(|flags| flags & (HARD | SOFT) == SOFT)
     }
 
-    /// Returns the number of the function of the program, and what the kernel's part says.
+    /// Returns the number of the function of the program, and what those in front of it say.
     fn walk(
         &mut self,
         sample: &Sample<'_, '_>,
         origin: ChainOrigin,
         context: SampleContext,
-        mut kernel: KernelPart,
-    ) -> (u32, KernelPart) {
+    ) -> (u32, PassedPart) {
         let functions = &mut self.functions;
-        let mut add = |number: u32, caller: &Caller| {
+        let mut part = PassedPart::default();
+        let mut add = |number: u32, is_kernel: bool, caller: &Caller| {
             let place = number as usize;
             if functions.len() <= place {
                 functions.resize(place + 1, None);
             }
-            if let Some(slot) = functions.get_mut(place) {
-                kernel.add(*slot.get_or_insert_with(|| KernelFunction::of(&caller.name)));
+            let Some(slot) = functions.get_mut(place) else { return };
+            match *slot.get_or_insert_with(|| PassedFunction::of(&caller.name, is_kernel)) {
+                PassedFunction::Kernel(function) => part.kernel.add(function),
+                PassedFunction::CLibrary(has_two) => part.has_two_futexes |= has_two,
             }
         };
         let site = self.callers.number(sample, origin, context, Some(&mut add));
-        (site, kernel)
+        (site, part)
     }
 
     /// Returns what the arguments of the system call name.
-    fn object(&self, sample: &Sample<'_, '_>, kernel: &KernelPart) -> WaitObject {
+    fn object(&self, sample: &Sample<'_, '_>, passed: &PassedPart) -> WaitObject {
         let mut fields = SampleFields::default();
         let is_read = sample.walk(UpTo::field(SampleType::REGS_USER), &mut fields).is_ok();
         let regs = fields.regs_user.filter(|regs| is_read && regs.abi != RegsAbi::NONE);
+        let PassedPart { kernel, has_two_futexes } = passed;
         let (Some(regs), Some(numbers), false) = (regs, self.events.arguments, kernel.is_fault)
         else {
             return WaitObject::None;
         };
-        object(&regs, numbers, kernel).unwrap_or_default()
+        match object(&regs, numbers, kernel) {
+            Some(WaitObject::Futex(address)) if *has_two_futexes => WaitObject::Futex(address & !7),
+            found => found.unwrap_or_default(),
+        }
     }
 }
 

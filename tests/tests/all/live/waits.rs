@@ -14,9 +14,11 @@ use recrep_tests::{lock, needs};
 use serde_json::Value;
 
 /// A thread sleeps with a mutex locked; another one waits for the mutex, and the first thread for its
-/// end; a child sleeps, whose end is waited for; a pipe is read that the child's end closes.
+/// end; a third one waits for a condition, again and again; a child sleeps, whose end is waited for; a pipe
+/// is read that the child's end closes.
 const PROGRAM: &str = r#"
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,14 +29,33 @@ __attribute__((noinline)) void hold(void) { pthread_mutex_lock(&guarding); nap(6
 __attribute__((noinline)) void want(void) { nap(20); pthread_mutex_lock(&guarding); pthread_mutex_unlock(&guarding); }
 static void *holder(void *argument) { hold(); return argument; }
 static void *wanter(void *argument) { want(); return argument; }
+struct box { pthread_mutex_t guarding; pthread_cond_t filled; int full; };
+__attribute__((noinline)) void take(struct box *box) {
+    pthread_mutex_lock(&box->guarding);
+    while (!box->full) pthread_cond_wait(&box->filled, &box->guarding);
+    box->full = 0;
+    pthread_mutex_unlock(&box->guarding);
+}
+static void *taker(void *argument) { for (int i = 0; i < 8; i++) take(argument); return argument; }
+static void fill(struct box *box) {
+    nap(5);
+    pthread_mutex_lock(&box->guarding);
+    box->full = 1;
+    pthread_mutex_unlock(&box->guarding);
+    pthread_cond_signal(&box->filled);
+}
 __attribute__((noinline)) void collect(void) { int status; wait(&status); }
 __attribute__((noinline)) void drink(void) { char byte; while (read(ends[0], &byte, 1) > 0) { } }
 int main(void) {
-    pthread_t first, second;
+    pthread_t first, second, third;
+    struct box *box = calloc(1, sizeof(*box));
     pthread_create(&first, 0, holder, 0);
     pthread_create(&second, 0, wanter, 0);
     pthread_join(second, 0);
     pthread_join(first, 0);
+    pthread_create(&third, 0, taker, box);
+    for (int i = 0; i < 8; i++) { fill(box); while (*(volatile int *)&box->full) nap(1); }
+    pthread_join(third, 0);
     if (pipe(ends)) return 1;
     if (!fork()) { nap(30); return 0; }
     close(ends[1]);
@@ -110,6 +131,12 @@ fn assert_told(answer: &Value) {
     assert!(nap.0 >= 140, "{rows:#?}");
     woken(&nap, "interrupt", "");
     assert_eq!(nap.1["thread"], "timer");
+    // The C library uses two futexes of a condition in turn.
+    let taken = rows.keys().filter(|[kind, _, site]| kind == "futex" && site == "take");
+    let address = |object: &str| u64::from_str_radix(object.strip_prefix("0x")?, 16).ok();
+    let addresses: Vec<u64> = taken.map(|[_, object, _]| address(object).unwrap()).collect();
+    assert!(!addresses.is_empty(), "{rows:#?}");
+    assert!(addresses.iter().all(|address| address % 8 == 0), "{rows:#?}");
     let pipe = row("pipe", "fd 3", "drink");
     woken(&pipe, "thread", "exit");
     let child = row("child", "any child", "collect");
