@@ -2,6 +2,8 @@
 //!
 //! The store has no times and no threads. The kernel closes a piece of it with each AUX record,
 //! which has the time, and the thread that ran: a piece never holds branches of several.
+//!
+//! Nor does it say what a branch is: if calls or returns are asked for, that is read in the code.
 
 use std::ops::Range;
 
@@ -9,14 +11,20 @@ use recrep_format::abi::{HwEvent, SampleType};
 use recrep_format::attr::Attr;
 use recrep_format::read::File;
 use recrep_trace::bts::{Branch, SIZE};
+use recrep_trace::pt::{self, BranchKind, CodeSize, Instruction, Instructions, Next};
+use rustc_hash::FxHashMap;
 
+use super::calls::BranchFilter;
+use super::code::{RecordedCode, SpaceMoment};
 use super::decoder::{Decoding, TraceDecoder};
 use super::gaps::{GapReason, Gaps};
 use super::queues::AuxPiece;
 use super::recorded::RecordedTraces;
 use super::running::Owner;
-use super::samples::{DecodedEvent, DecodedEvents, DecodedSample, SampleWriter};
+use super::samples::{DecodedEvent, DecodedEvents, DecodedSample, SampleWriter, is_kernel};
 use crate::query::Letter;
+use crate::symbols::Resolver;
+use crate::timeline::Moment;
 
 /// Usual number of branches in a part.
 const PART: usize = 10_000;
@@ -36,6 +44,8 @@ struct BtsDecoder<'i> {
     traces: RecordedTraces<'i>,
     parts: Vec<BtsPart>,
     branches: DecodedEvent,
+    /// Which branches are samples, and the code in which that is read; `None` if all are.
+    filter: Option<(BranchFilter, RecordedCode<'i>)>,
 }
 
 /// Returns the decoder.
@@ -45,6 +55,7 @@ struct BtsDecoder<'i> {
 pub(super) fn decoding<'i>(
     mut traces: RecordedTraces<'i>,
     file: &File<'_>,
+    resolver: &'i Resolver,
 ) -> Result<Decoding<'i>, String> {
     let pmu = traces.words.first().copied().unwrap_or(0);
     traces.find_traced(file, pmu);
@@ -59,11 +70,13 @@ pub(super) fn decoding<'i>(
     };
     let branches = events.add("branches", attr);
     let unserved = unserved(&traces);
-    // Of calls and returns alone, nothing is better than all branches.
-    let is_filtered = unserved.iter().any(|(letter, _)| letter.filters_branches());
-    let is_wanted = traces.options.has(Letter::Branches) && !is_filtered;
+    let is_wanted = traces.options.has(Letter::Branches);
     let parts = if is_wanted { parts(&traces) } else { Vec::new() };
-    let decoder = BtsDecoder { traces, parts, branches };
+    let filter = BranchFilter::from_options(&traces.options);
+    // By default, all branches are listed.
+    let has_filter = traces.is_chosen && !filter.is_all();
+    let filter = has_filter.then(|| (filter, RecordedCode::new(&traces.modules, resolver)));
+    let decoder = BtsDecoder { traces, parts, branches, filter };
     Ok(Decoding { decoder: Box::new(decoder), events, unserved })
 }
 
@@ -88,11 +101,7 @@ fn parts(traces: &RecordedTraces<'_>) -> Vec<BtsPart> {
 /// Returns the letters for which there are no samples.
 fn unserved(traces: &RecordedTraces<'_>) -> Vec<(Letter, &'static str)> {
     let reason = |letter: Letter| match letter {
-        Letter::Branches | Letter::Errors => None,
-        letter if letter.filters_branches() => {
-            // By default, all branches are listed.
-            traces.is_chosen.then_some("branches of Intel BTS are not told apart by kind")
-        }
+        Letter::Branches | Letter::Calls | Letter::Returns | Letter::Errors => None,
         _ => Some("Intel BTS does not record that"),
     };
     traces.options.letters().filter_map(|letter| Some((letter, reason(letter)?))).collect()
@@ -111,6 +120,8 @@ impl TraceDecoder for BtsDecoder<'_> {
         let bytes = stretch.bytes(part.range.clone());
         let (branches, rest) = bytes.as_chunks::<SIZE>();
         let mut owners = self.traces.owners();
+        let mut kinds =
+            self.filter.as_ref().map(|(filter, code)| KindFilter::new(self, *filter, code));
         let mut offset = stretch.start + part.range.start;
         for branch in branches.iter().map(Branch::read) {
             let piece = queue.piece_at(offset);
@@ -124,6 +135,11 @@ impl TraceDecoder for BtsDecoder<'_> {
                 (_, Some(tid)) => owners.owner(tid, time),
                 _ => Owner::UNKNOWN,
             };
+            if let Some(kinds) = &mut kinds
+                && !kinds.has(&branch, owner, time, gaps)
+            {
+                continue;
+            }
             let sample = DecodedSample {
                 ip: branch.from,
                 pid: owner.pid,
@@ -139,5 +155,68 @@ impl TraceDecoder for BtsDecoder<'_> {
         if !rest.is_empty() {
             gaps.add(GapReason::CutRecord);
         }
+    }
+}
+
+/// Finds the branches of a kind.
+struct KindFilter<'d, 'i> {
+    decoder: &'d BtsDecoder<'i>,
+    filter: BranchFilter,
+    code: &'d RecordedCode<'i>,
+    /// The thread and the time of the last branch, and where its code is looked up.
+    last: Option<(Owner, u64, SpaceMoment)>,
+    /// Instructions at addresses there.
+    known: FxHashMap<u64, Option<Instruction>>,
+}
+
+impl<'d, 'i> KindFilter<'d, 'i> {
+    fn new(decoder: &'d BtsDecoder<'i>, filter: BranchFilter, code: &'d RecordedCode<'i>) -> Self {
+        Self { decoder, filter, code, last: None, known: FxHashMap::default() }
+    }
+
+    /// Returns whether a branch of a thread is a sample. One whose instruction is not known is a gap.
+    fn has(&mut self, branch: &Branch, owner: Owner, time: u64, gaps: &mut Gaps) -> bool {
+        let Branch { from, to, .. } = *branch;
+        let kind = if from == 0 {
+            BranchKind::Begin
+        } else if to == 0 {
+            BranchKind::Asynchronous
+        } else {
+            let Some(instruction) = self.instruction(from, owner, time) else {
+                let is_of_kernel = is_kernel(from);
+                gaps.add(if is_of_kernel { GapReason::KernelCode } else { GapReason::NoCode });
+                return false;
+            };
+            match instruction.next {
+                Next::Indirect(BranchKind::SystemCall) => BranchKind::SystemCall,
+                _ if is_kernel(to) && !is_kernel(from) => BranchKind::Asynchronous,
+                Next::Direct(kind, _) | Next::Indirect(kind) => kind,
+                Next::Conditional(_) => BranchKind::Conditional,
+                // A signal, or another way out of the program: no instruction branched.
+                Next::Following | Next::Invalid => return false,
+            }
+        };
+        self.filter.has(&pt::Branch { from, to, kind, len: 0 })
+    }
+
+    /// Returns the instruction at an address.
+    fn instruction(&mut self, address: u64, owner: Owner, time: u64) -> Option<Instruction> {
+        let at = match self.last {
+            Some((of, then, at)) if (of, then) == (owner, time) => at,
+            _ => {
+                self.known.clear();
+                let at = Moment::timed(time, u64::MAX >> 1);
+                let timeline = &self.decoder.traces.timeline;
+                let at = (timeline.span(owner.pid, owner.tid, at).task.space, at);
+                self.last = Some((owner, time, at));
+                at
+            }
+        };
+        let Self { decoder, code, known, .. } = self;
+        *known.entry(address).or_insert_with(|| {
+            let bytes = code.at(&decoder.traces.timeline, at, address)?;
+            // Calls and returns of 32-bit code are the same bytes.
+            Instructions::new(bytes, address, CodeSize::Bits64).next()
+        })
     }
 }

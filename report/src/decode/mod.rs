@@ -15,6 +15,8 @@
 //! A new kind of trace is a [`TraceDecoder`] and a line in [`decoding`].
 
 mod bts;
+mod calls;
+mod code;
 mod decoder;
 mod gaps;
 mod pt;
@@ -61,7 +63,7 @@ fn decoding<'i>(
             Err("Intel PT is decoded where letters are chosen: --itrace=b".to_owned())
         }
         AuxtraceKind::INTEL_PT => pt::decoding(traces, file, resolver),
-        AuxtraceKind::INTEL_BTS => bts::decoding(traces, file),
+        AuxtraceKind::INTEL_BTS => bts::decoding(traces, file, resolver),
         kind => Err(format!("rep knows no decoder of {kind}")),
     }
 }

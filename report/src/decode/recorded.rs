@@ -8,6 +8,7 @@ use recrep_format::feature::{CpuId, FeatureId};
 use recrep_format::read::{File, Mode};
 use recrep_format::record::{Body, RawRecord};
 
+use super::calls::BranchFilter;
 use super::queues::Queues;
 use super::running::{Owner, RunningThreads};
 use super::time::TimeConverter;
@@ -122,8 +123,12 @@ impl<'i> RecordedTraces<'i> {
         let moments = Clock::new(&file.attrs, file.mode, &split);
         let mut side_band = SideBand::read(file, &split.side_band, &moments, input.written());
         let is_chosen = matches!(wanted.itrace, Itrace::Chosen(_));
-        // Of other traces no code is read.
-        if kind == AuxtraceKind::INTEL_PT && is_chosen {
+        let reads_code = match kind {
+            AuxtraceKind::INTEL_PT => true,
+            AuxtraceKind::INTEL_BTS => !BranchFilter::from_options(&options).is_all(),
+            _ => false,
+        };
+        if reads_code && is_chosen {
             side_band.add_jit_code(resolver);
         }
         let mut entries = file.attrs.entries().iter();

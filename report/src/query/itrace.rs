@@ -102,11 +102,6 @@ impl Letter {
         self.row().0
     }
 
-    /// Returns whether it keeps some branches only.
-    pub(crate) fn filters_branches(self) -> bool {
-        matches!(self, Self::Calls | Self::Returns)
-    }
-
     fn row(self) -> (char, Self, LetterArgument, &'static str) {
         let mut rows = LETTERS.into_iter();
         rows.find(|(_, letter, ..)| *letter == self).unwrap_or((

@@ -77,7 +77,7 @@ impl<'a> CountSink<'a> {
         if let Some(CountedStretch { sample, .. }) = stretch {
             if let Some(event) = events.branches {
                 counts.branches(graph, code, |branch, count| {
-                    if events.has(&branch) {
+                    if events.filter.has(&branch) {
                         samples.put_sum(event, &sample.of_branch(&branch), count);
                     }
                 });

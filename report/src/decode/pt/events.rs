@@ -2,13 +2,14 @@
 
 use recrep_format::abi::{BranchSampleType, HwEvent, SampleType};
 use recrep_format::attr::Attr;
-use recrep_trace::pt::{Branch, BranchKind, CycleSource};
+use recrep_trace::pt::CycleSource;
 
 use super::info::PtInfo;
 use super::period::InstructionPeriod;
 use super::side::SideEvents;
 use super::stacks::StackSizes;
 use crate::callchain::ChainOrigin;
+use crate::decode::calls::BranchFilter;
 use crate::decode::recorded::RecordedTraces;
 use crate::decode::samples::{DecodedEvent, DecodedEvents};
 use crate::query::{Letter, PeriodUnit, SynthOptions};
@@ -26,10 +27,7 @@ pub(super) struct TraceEvents {
     /// Branches, instructions and cycles have instructions and cycles since the sample before.
     pub has_ipc: bool,
     pub side: SideEvents,
-    /// Only calls are wanted, or calls and returns.
-    pub has_calls: bool,
-    /// Only returns are wanted, or calls and returns.
-    pub has_returns: bool,
+    pub filter: BranchFilter,
 }
 
 impl TraceEvents {
@@ -86,26 +84,11 @@ impl TraceEvents {
             has_ipc,
             are_cycles_approximate: !has_packets || options.has(Letter::ApproximateIpc),
             side: SideEvents::add(decoded, options, info, &attr),
-            has_calls: options.has(Letter::Calls),
-            has_returns: options.has(Letter::Returns),
+            filter: BranchFilter::from_options(options),
         };
         (events, sizes)
     }
 
-    /// Returns whether a branch is a sample, by the rules of perf: where tracing ends counts as a
-    /// call, and where it begins as a return.
-    pub(super) fn has(&self, branch: &Branch) -> bool {
-        use BranchKind::{
-            Asynchronous, Begin, Call, Interrupt, InterruptReturn, Return, SystemCall, SystemReturn,
-        };
-        if !self.has_calls && !self.has_returns {
-            return true;
-        }
-        let is_call =
-            branch.to == 0 || matches!(branch.kind, Call | SystemCall | Interrupt | Asynchronous);
-        let is_return = matches!(branch.kind, Return | SystemReturn | InterruptReturn | Begin);
-        self.has_calls && is_call || self.has_returns && is_return
-    }
     /// Returns the letters for which there are no samples.
     pub(super) fn unserved(
         &self,

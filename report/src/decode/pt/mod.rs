@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   cut    the packets of each ring ─► parts that begin with a PSB, and the time in front of each
-//!   code   address at a time ─► code of the recorded files
+//!   program who runs ─► threads and their code
 //!   events what is asked for ─► events
 //!   sink   steps from block to block ─► samples, gaps
 //!   side   PTWRITE, power, transactions, event trace ─► samples
@@ -13,7 +13,6 @@
 //! What a worker learned of the code, the next part that any worker decodes uses again.
 
 mod ahead;
-mod code;
 mod count;
 mod cut;
 mod cycles;
@@ -21,6 +20,7 @@ mod estimate;
 mod events;
 mod info;
 mod period;
+mod program;
 mod side;
 mod sink;
 mod stacks;
@@ -34,7 +34,6 @@ use recrep_format::read::File;
 use recrep_trace::pt::{Clock, Flow, Sink};
 
 use self::ahead::{AheadSink, PartSummary};
-use self::code::{RecordedCode, TracedProgram};
 use self::count::CountSink;
 use self::cut::Part;
 use self::cycles::{CycleMarks, CycleMeter};
@@ -42,8 +41,10 @@ use self::estimate::RunUpSink;
 use self::events::TraceEvents;
 use self::info::PtInfo;
 use self::period::{InstructionPeriod, Tail};
+use self::program::TracedProgram;
 use self::sink::PartSink;
 use self::stacks::{StackSizes, TracedStacks};
+use super::code::RecordedCode;
 use super::decoder::{Decoding, TraceDecoder};
 use super::gaps::{GapReason, Gaps};
 use super::recorded::RecordedTraces;

@@ -122,7 +122,7 @@ impl<'a> PartSink<'a> {
         let Some(event) = self.events.branches else { return };
         let stamp = if is_last { times.now } else { times.before };
         let tsc = self.estimate.time(stamp, branch, clock);
-        if self.events.has(branch) {
+        if self.events.filter.has(branch) {
             let elapsed = self.elapsed(CycleEvent::Branches, step, is_last);
             let sample = DecodedSample { elapsed, ..self.sample(task, tsc) };
             self.samples.put(event, &sample.of_branch(branch));

@@ -1,21 +1,16 @@
 //! The code that a trace is of: that of the recorded files, and of JITs' dumps, where it is mapped at
 //! a time.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indexmap::IndexMap;
 use recrep_format::abi::CpuMode;
-use recrep_trace::pt::{Task, World};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
-use super::info::PtInfo;
-use crate::decode::queues::TraceQueue;
-use crate::decode::recorded::RecordedTraces;
-use crate::decode::samples::is_kernel;
+use super::samples::is_kernel;
 use crate::symbols::{JitFrames, Module, ModuleKind, Modules, Resolver};
-use crate::timeline::{Epoch, ModuleId, Moment, SpaceId};
+use crate::timeline::{ModuleId, Moment, SpaceId, Timeline};
 
 /// Length of the pieces in which code is read.
 const PIECE: u64 = 8 << 20;
@@ -41,10 +36,10 @@ struct ModuleCode {
 }
 
 /// Version of an address space, in which an address means the same.
-type SpaceVersion = (Option<SpaceId>, u32);
+pub(super) type SpaceVersion = (Option<SpaceId>, u32);
 
 /// An address space and a moment.
-type SpaceMoment = (Option<SpaceId>, Moment);
+pub(super) type SpaceMoment = (Option<SpaceId>, Moment);
 
 /// Code of all modules.
 #[derive(Debug)]
@@ -89,8 +84,35 @@ impl<'i> RecordedCode<'i> {
         rest.get(..left.min(rest.len()))
     }
 
+    /// Returns the code at an address of a space at a moment, or at the end: the times of a trace may lag
+    /// behind those of the records.
+    pub(super) fn at(
+        &self,
+        timeline: &Timeline,
+        (space, at): SpaceMoment,
+        address: u64,
+    ) -> Option<&[u8]> {
+        let code = self.code_at(timeline, space, address, at);
+        code.or_else(|| self.code_at(timeline, space, address, Moment::END))
+    }
+
+    fn code_at(
+        &self,
+        timeline: &Timeline,
+        space: Option<SpaceId>,
+        address: u64,
+        at: Moment,
+    ) -> Option<&[u8]> {
+        let mode = if is_kernel(address) { CpuMode::Kernel } else { CpuMode::User };
+        let (place, range) = timeline.place_in(mode, space, address, at);
+        let before = address - range.start;
+        let start = place.address.checked_sub(before)?;
+        let mapped = start..start.saturating_add(range.end - range.start);
+        self.bytes(place.module?, place.address, &mapped)
+    }
+
     /// Returns the number of a version.
-    fn number(&self, version: SpaceVersion, at: Moment) -> u32 {
+    pub(super) fn number(&self, version: SpaceVersion, at: Moment) -> u32 {
         let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = spaces.entry(version);
         let number = u32::try_from(entry.index()).unwrap_or(u32::MAX);
@@ -99,74 +121,8 @@ impl<'i> RecordedCode<'i> {
     }
 
     /// Returns the address space of a version's number, and a moment of it.
-    fn space(&self, number: u32) -> Option<SpaceMoment> {
+    pub(super) fn space(&self, number: u32) -> Option<SpaceMoment> {
         let spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
         spaces.get_index(number as usize).map(|((space, _), at)| (*space, *at))
-    }
-}
-
-/// The threads of a ring, and their code, as a part is decoded.
-#[derive(Debug)]
-pub(super) struct TracedProgram<'a, 'i> {
-    code: &'a RecordedCode<'i>,
-    traces: &'a RecordedTraces<'i>,
-    queue: &'a TraceQueue<'i>,
-    info: &'a PtInfo,
-    /// The last version, with its number.
-    last: Option<(Epoch, u32)>,
-    spaces: RefCell<FxHashMap<u32, Option<SpaceMoment>>>,
-}
-
-impl<'a, 'i> TracedProgram<'a, 'i> {
-    pub(super) fn new(
-        code: &'a RecordedCode<'i>,
-        traces: &'a RecordedTraces<'i>,
-        queue: &'a TraceQueue<'i>,
-        info: &'a PtInfo,
-    ) -> Self {
-        Self { code, traces, queue, info, last: None, spaces: RefCell::default() }
-    }
-
-    /// Returns the code at an address of a space at a moment.
-    fn code_at(&self, space: Option<SpaceId>, address: u64, at: Moment) -> Option<&[u8]> {
-        let timeline = &self.traces.timeline;
-        let mode = if is_kernel(address) { CpuMode::Kernel } else { CpuMode::User };
-        let (place, range) = timeline.place_in(mode, space, address, at);
-        let before = address - range.start;
-        let start = place.address.checked_sub(before)?;
-        let mapped = start..start.saturating_add(range.end - range.start);
-        self.code.bytes(place.module?, place.address, &mapped)
-    }
-}
-
-impl World for TracedProgram<'_, '_> {
-    fn task(&mut self, tsc: u64) -> Task {
-        let time = if self.info.has_times { self.info.time(tsc) } else { u64::MAX >> 1 };
-        let at = Moment::timed(time, u64::MAX >> 1);
-        let tid = match (self.queue.tid, self.queue.cpu) {
-            (Some(tid), _) => tid,
-            (None, Some(cpu)) => self.traces.running.at(cpu, time).map_or(-1, |owner| owner.tid),
-            (None, None) => -1,
-        };
-        let space = self.traces.timeline.span(-1, tid, at).task.space;
-        let number = match &self.last {
-            Some((epoch, number)) if epoch.covers(space, at) => *number,
-            _ => {
-                let epoch = self.traces.timeline.epoch(space, at);
-                let number = self.code.number((space, epoch.of.mapped), at);
-                self.last = Some((epoch, number));
-                number
-            }
-        };
-        Task { space: number, thread: tid.cast_unsigned() }
-    }
-
-    fn code(&self, number: u32, address: u64) -> Option<&[u8]> {
-        let mut spaces = self.spaces.borrow_mut();
-        let (space, at) = (*spaces.entry(number).or_insert_with(|| self.code.space(number)))?;
-        drop(spaces);
-        let code = self.code_at(space, address, at);
-        // The times of a trace may lag behind those of the records.
-        code.or_else(|| self.code_at(space, address, Moment::END))
     }
 }
