@@ -101,7 +101,7 @@ fn parts(traces: &RecordedTraces<'_>) -> Vec<BtsPart> {
 /// Returns the letters for which there are no samples.
 fn unserved(traces: &RecordedTraces<'_>) -> Vec<(Letter, &'static str)> {
     let reason = |letter: Letter| match letter {
-        Letter::Branches | Letter::Calls | Letter::Returns | Letter::Errors => None,
+        Letter::Branches | Letter::Calls | Letter::Returns | Letter::Errors | Letter::Skip => None,
         _ => Some("Intel BTS does not record that"),
     };
     traces.options.letters().filter_map(|letter| Some((letter, reason(letter)?))).collect()
@@ -111,6 +111,15 @@ impl TraceDecoder for BtsDecoder<'_> {
     fn parts(&self) -> Vec<usize> {
         let size = |part: &BtsPart| usize::try_from(part.range.end - part.range.start).unwrap_or(0);
         self.parts.iter().map(size).collect()
+    }
+
+    fn begins(&self) -> Vec<u64> {
+        let begin = |part: &BtsPart| {
+            let queue = self.traces.queues.all.get(part.queue)?;
+            let offset = queue.stretches.get(part.stretch)?.start + part.range.start;
+            Some(queue.piece_at(offset)?.time)
+        };
+        self.parts.iter().map(|part| begin(part).unwrap_or(0)).collect()
     }
 
     fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps) {

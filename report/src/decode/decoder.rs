@@ -11,6 +11,9 @@ pub(super) trait TraceDecoder: Debug + Send + Sync {
     /// Returns the number of bytes of trace in each part, in the order of their samples.
     fn parts(&self) -> Vec<usize>;
 
+    /// Returns the time at which each part begins, 0 where it is not known.
+    fn begins(&self) -> Vec<u64>;
+
     /// Writes the samples of a part, and counts what could not be decoded. Which parts were decoded
     /// before, and by whom, makes no difference.
     fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps);

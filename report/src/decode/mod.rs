@@ -24,6 +24,7 @@ mod queues;
 mod recorded;
 mod running;
 mod samples;
+mod skip;
 mod spe;
 mod time;
 
@@ -93,7 +94,7 @@ pub(crate) fn open<'i>(
 /// reported.
 fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>, resolver: &'i Resolver) {
     let OpenedInput { file, streams, .. } = opened;
-    let is_chosen = traces.is_chosen;
+    let (is_chosen, skipped) = (traces.is_chosen, traces.options.skipped);
     let (recorded_gaps, bytes) = (traces.queues.gaps.clone(), traces.queues.bytes());
     let made = match has_common_id(&file.attrs) {
         true => decoding(traces, file, resolver),
@@ -121,9 +122,11 @@ fn add<'i>(opened: &mut OpenedInput<'i>, traces: RecordedTraces<'i>, resolver: &
     let parts = decoder.as_ref().map(|decoder| decoder.parts()).unwrap_or_default();
     let found = parts.iter().map(|_| OnceLock::new()).collect();
     let endian = file.endian;
+    let left_out = decoder.as_deref().map(|decoder| skip::left_out(decoder, skipped, endian));
     streams.add_decoded(Arc::new(DecodedTraces {
         decoder,
         parts,
+        left_out: left_out.unwrap_or_default(),
         endian,
         summed,
         found,
@@ -158,6 +161,8 @@ struct DecodedTraces<'i> {
     /// `None` if the traces cannot be decoded.
     decoder: Option<Box<dyn TraceDecoder + 'i>>,
     parts: Vec<usize>,
+    /// Number of samples that each part leaves out; empty: none.
+    left_out: Vec<u64>,
     endian: Endian,
     /// Events of which a record is a sum of samples.
     summed: Range<usize>,
@@ -175,7 +180,9 @@ impl RecordSource for DecodedTraces<'_> {
 
     fn decode(&self, part: usize, into: &mut Vec<u8>) {
         let Some(decoder) = &self.decoder else { return };
-        let (mut samples, mut gaps) = (SampleWriter::leaving_out(0, self.endian), Gaps::default());
+        let left_out = self.left_out.get(part).copied().unwrap_or(0);
+        let mut samples = SampleWriter::leaving_out(left_out, self.endian);
+        let mut gaps = Gaps::default();
         decoder.decode(part, &mut samples, &mut gaps);
         into.extend_from_slice(samples.as_bytes());
         if let Some(found) = self.found.get(part) {

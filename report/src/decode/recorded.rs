@@ -144,10 +144,11 @@ impl<'i> RecordedTraces<'i> {
             running: RunningThreads::read(&file.attrs, &split.pieces),
             traced: None,
             has_times,
-            options,
             is_chosen,
-            as_sums: wanted.as_sums,
+            // Of a sum, some may be left out.
+            as_sums: wanted.as_sums && options.skipped == 0,
             has_ipc: wanted.has_ipc,
+            options,
             cpu_id: cpu_id.map(|CpuId(text)| text.to_text().into_owned()),
         })
     }

@@ -125,6 +125,8 @@ pub(crate) struct SampleWriter {
     words: [Encoder; 2],
     /// Number of samples that are written.
     pub samples: u64,
+    /// Number of samples, with those that are left out.
+    pub taken: u64,
     /// Number of samples that are left out before the first is written.
     left_out: u64,
 }
@@ -133,7 +135,7 @@ impl SampleWriter {
     /// Creates a writer that leaves out so many samples first.
     pub(crate) fn leaving_out(left_out: u64, endian: Endian) -> Self {
         let words = [Encoder::new(endian), Encoder::new(endian)];
-        Self { records: Encoder::new(endian), words, samples: 0, left_out }
+        Self { records: Encoder::new(endian), words, samples: 0, taken: 0, left_out }
     }
 
     /// Returns the records.
@@ -148,8 +150,8 @@ impl SampleWriter {
 
     /// Writes so many samples of an event whose records are sums.
     pub(crate) fn put_sum(&mut self, event: DecodedEvent, sample: &DecodedSample<'_>, count: u64) {
-        if self.left_out > 0 {
-            self.left_out = self.left_out.saturating_sub(count);
+        self.taken = self.taken.saturating_add(count);
+        if self.taken <= self.left_out {
             return;
         }
         let stream_id = if event.is_summed { count } else { event.id };

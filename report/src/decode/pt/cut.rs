@@ -31,6 +31,8 @@ pub(super) struct Part {
     pub range: Range<u64>,
     /// Time in front of the part.
     pub before: Clock,
+    /// The first time stamp in it; 0 if there is none.
+    pub first: u64,
     /// The PSB before it from which on an estimate of the time may reach into the part, and the time in front of that.
     pub run_up: Option<(u64, Clock)>,
 }
@@ -50,8 +52,8 @@ pub(super) fn parts(
         unsynchronized += u64::from(begins.is_empty() && stretch.len > 0);
         let ends: Vec<u64> =
             begins.iter().map(|begin| begin.at).skip(1).chain([stretch.len]).collect();
-        for (PartBegin { at, before, run_up }, end) in begins.into_iter().zip(ends) {
-            parts.push(Part { queue, stretch: number, range: at..end, before, run_up });
+        for (PartBegin { at, before, first, run_up }, end) in begins.into_iter().zip(ends) {
+            parts.push(Part { queue, stretch: number, range: at..end, before, first, run_up });
         }
     }
     (parts, unsynchronized)
@@ -62,6 +64,7 @@ pub(super) fn parts(
 struct PartBegin {
     at: u64,
     before: Clock,
+    first: u64,
     run_up: Option<(u64, Clock)>,
 }
 
@@ -95,7 +98,7 @@ impl Cutter {
     fn psb(&mut self, at: u64, before: &Clock) {
         if self.begins.last().is_none_or(|begin| at - begin.at >= self.length) {
             let run_up = self.run_up();
-            self.begins.push(PartBegin { at, before: before.clone(), run_up });
+            self.begins.push(PartBegin { at, before: before.clone(), first: 0, run_up });
             self.intervals.clear();
             self.stamped = 0;
         }
@@ -133,6 +136,9 @@ impl Cutter {
             && let Some(interval) = self.intervals.get_mut(self.stamped)
         {
             interval.reach = interval.reach.max(reach);
+        }
+        if let Some(begin) = self.begins.last_mut().filter(|begin| begin.first == 0) {
+            begin.first = now;
         }
         self.now = now;
         self.stamped = self.intervals.len().saturating_sub(1);

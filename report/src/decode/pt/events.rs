@@ -102,7 +102,7 @@ impl TraceEvents {
         };
         let has_instructions = self.period.is_some();
         let reason = |letter: Letter| match letter {
-            Branches | Calls | Returns | Errors | Timeless => None,
+            Branches | Calls | Returns | Errors | Timeless | Skip => None,
             Quick => Some("all of the trace is decoded"),
             Log => Some("rep dump --packets shows the packets"),
             Cycles | ApproximateIpc if !info.has_cycles => {
@@ -116,9 +116,7 @@ impl TraceEvents {
             PtWrites | Power | Transactions => None,
             Interrupts if self.side.has(Interrupts) => None,
             Interrupts => Some("the trace was recorded without them (event=1)"),
-            AddedCallchains | AddedLastBranches | Skip => {
-                Some("rep does not make them of Intel PT")
-            }
+            AddedCallchains | AddedLastBranches => Some("rep does not make them of Intel PT"),
             FirstLevel | LastLevel | Tlb | Remote | Memory => Some("Intel PT does not record that"),
             _ => Some("rep does not decode them"),
         };

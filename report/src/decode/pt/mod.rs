@@ -216,6 +216,10 @@ impl TraceDecoder for PtDecoder<'_> {
         self.parts.iter().map(size).collect()
     }
 
+    fn begins(&self) -> Vec<u64> {
+        self.parts.iter().map(|part| part.first).collect()
+    }
+
     fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps) {
         let (number, stacks) = (part, self.stacks.as_ref().map(|stacks| stacks.at_part(part)));
         if part == 0 {

@@ -135,7 +135,7 @@ fn unserved(options: &SynthOptions) -> Vec<(Letter, &'static str)> {
         Letter::Instructions => {
             Some("Arm SPE samples operations; their period is in instructions, such as i1i")
         }
-        Letter::Errors => None,
+        Letter::Errors | Letter::Skip => None,
         letter if EVENTS.iter().any(|(served, ..)| *served == letter) => None,
         _ => Some("Arm SPE does not record that"),
     };
@@ -146,6 +146,12 @@ impl TraceDecoder for SpeDecoder<'_> {
     fn parts(&self) -> Vec<usize> {
         let size = |part: &SpePart| usize::try_from(part.range.end - part.range.start).unwrap_or(0);
         self.parts.iter().map(size).collect()
+    }
+
+    fn begins(&self) -> Vec<u64> {
+        let clock = self.traces.clock.unwrap_or_default();
+        let begin = |part: &SpePart| part.before.timestamp.map_or(0, |stamp| clock.time(stamp));
+        self.parts.iter().map(begin).collect()
     }
 
     fn decode(&self, part: usize, samples: &mut SampleWriter, gaps: &mut Gaps) {

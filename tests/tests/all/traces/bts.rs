@@ -11,6 +11,7 @@ use recrep_format::wire::Text;
 use recrep_tests::needs;
 use recrep_tests::perf::{version, versions};
 use recrep_tests::programs::rep;
+use recrep_tests::run::run;
 use recrep_trace::bts::Branch;
 
 use super::pt::{ADDRESS, LIBC};
@@ -152,6 +153,17 @@ fn calls_and_returns_are_those_of_the_code() {
         told[0].ends_with(": 1 stretch of code that is in no file of this machine"),
         "{told:?}"
     );
+}
+
+#[test]
+fn the_first_branches_are_left_out() {
+    // In several parts.
+    let (_dir, file) = written(&recording(30_000));
+    let listed = |letters: &str| {
+        run(rep().args(["script", letters, "-F", "ip"]).arg(&file)).expect(0).text().to_owned()
+    };
+    let (all, ours) = (listed("--itrace=b"), listed("--itrace=bs12345"));
+    assert!(all.lines().skip(12_345).eq(ours.lines()));
 }
 
 #[test]

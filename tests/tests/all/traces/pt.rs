@@ -1,6 +1,7 @@
 //! Intel PT: random walks through the C library, against their logs and perf.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use recrep_fixtures::trace::{Clocks, Image, PtFile, Settings, Timing, Walk};
 use recrep_tests::forms::is_full;
@@ -290,4 +291,31 @@ fn callchains_go_on_through_all_parts() {
     assert!(!folded.text().contains("[callers unknown]"), "{}", folded.text());
     let pairs = json(&["--itrace=i5000il", "-b", "-s", "symbol_from,symbol_to"], file);
     assert!(pairs["events"][1]["rows"].as_array().unwrap().len() > 100);
+}
+
+#[test]
+fn the_first_samples_are_left_out() {
+    let settings = Settings { timing: Timing::Mtc, fault_every: 100, ..Settings::default() };
+    let Some(Recording { file, .. }) = &recorded(settings, 8_000) else { return };
+    let listed = |letters: &str, command: &mut Command| {
+        let args = ["script", letters, "-F", "ip,time", "--ns"];
+        run(command.args(args).arg(file)).expect(0).text().to_owned()
+    };
+    for (letters, skipped) in [("--itrace=b", 3_000), ("--itrace=i7ib", 999), ("--itrace=bc", 40)] {
+        let all = listed(letters, &mut rep());
+        let ours = listed(&format!("{letters}s{skipped}"), &mut rep());
+        let rest: Vec<&str> = all.lines().skip(skipped).collect();
+        assert!(rest.len() > 100 && rest == ours.lines().collect::<Vec<_>>(), "{letters}");
+        let counted = samples(&json(&[&format!("{letters}s{skipped}"), "-s", "comm"], file));
+        assert_eq!(counted.values().sum::<u64>(), rest.len() as u64, "{letters}");
+    }
+    let none = run(rep().args(["script", "--itrace=bs9999999"]).arg(file)).expect(1);
+    assert!(none.stderr.contains("no samples"), "{}", none.stderr);
+    if needs::commands("perf") {
+        for perf in versions() {
+            let args = ["script", "--itrace=i7ibs999", "-F", "ip"];
+            let ours = lines(rep().args(args).arg(file));
+            assert_equal(&ours, &lines(version(&perf).args(args).arg("-i").arg(file)));
+        }
+    }
 }
