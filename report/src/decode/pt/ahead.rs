@@ -31,7 +31,7 @@ impl<'a> AheadSink<'a> {
         sizes: StackSizes,
         now: u64,
     ) -> Self {
-        let counter = |period| InstructionCounter::new(period, Tail::default(), info.time(now));
+        let counter = |period| InstructionCounter::new(period, Tail::default(), info, now);
         Self {
             info,
             counter: period.map(counter),
@@ -62,7 +62,7 @@ impl Sink for AheadSink<'_> {
         let Some(counter) = &mut self.counter else { return };
         let instructions = step.instruction_count().into();
         self.instructions += instructions;
-        if counter.is_of_time() && counter.is_due(instructions, self.info.time(step.times.now)) {
+        if counter.is_of_time() && counter.is_due(instructions, self.info, step.times.now) {
             counter.restart();
             self.has_sample = true;
         }

@@ -110,7 +110,9 @@ impl TraceEvents {
             }
             ApproximateIpc => None,
             Instructions | Cycles if has_instructions => None,
-            Instructions | Cycles => Some("their period must be in instructions, such as i1000i"),
+            Instructions | Cycles => {
+                Some("without times, their period must be in instructions, such as i1000i")
+            }
             Callchains | LastBranches if has_instructions || !self.side.is_empty() => None,
             Callchains | LastBranches => Some("only samples of instructions and cycles have them"),
             PtWrites | Power | Transactions => None,
@@ -132,8 +134,9 @@ fn instruction_period(options: &SynthOptions, info: &PtInfo) -> Option<Instructi
     let period = options.period.max(1);
     match options.unit {
         PeriodUnit::Instructions => Some(InstructionPeriod::Instructions(period)),
-        PeriodUnit::Nanoseconds if info.has_times => Some(InstructionPeriod::Nanoseconds(period)),
-        _ => None,
+        _ if !info.has_times => None,
+        PeriodUnit::Nanoseconds => Some(InstructionPeriod::Nanoseconds(period)),
+        PeriodUnit::Ticks => Some(InstructionPeriod::Ticks(period)),
     }
 }
 

@@ -1,10 +1,14 @@
 //! Distances between samples of instructions.
 
+use super::info::PtInfo;
+
 /// Distance between two samples of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InstructionPeriod {
     Instructions(u64),
     Nanoseconds(u64),
+    /// Of the time stamp counter.
+    Ticks(u64),
 }
 
 /// Instructions of a part.
@@ -37,25 +41,27 @@ pub(super) struct InstructionCounter {
 }
 
 impl InstructionCounter {
-    fn slot(period: InstructionPeriod, time: u64) -> u64 {
+    /// Returns the number of the period of time that a time stamp is in.
+    fn slot(period: InstructionPeriod, info: &PtInfo, stamp: u64) -> u64 {
         match period {
             InstructionPeriod::Instructions(_) => 0,
-            InstructionPeriod::Nanoseconds(period) => time / period,
+            InstructionPeriod::Nanoseconds(period) => info.time(stamp) / period,
+            InstructionPeriod::Ticks(period) => stamp / period,
         }
     }
 
-    /// Creates a counter for a part that begins at this time, behind so many instructions.
-    pub(super) fn new(period: InstructionPeriod, tail: Tail, time: u64) -> Self {
+    /// Creates a counter for a part that begins at this time stamp, behind so many instructions.
+    pub(super) fn new(period: InstructionPeriod, tail: Tail, info: &PtInfo, stamp: u64) -> Self {
         let since = match period {
             InstructionPeriod::Instructions(period) => tail.instructions % period,
-            InstructionPeriod::Nanoseconds(_) => tail.instructions,
+            _ => tail.instructions,
         };
-        Self { period, since, slot: Self::slot(period, time), left: 0 }
+        Self { period, since, slot: Self::slot(period, info, stamp), left: 0 }
     }
 
     /// Returns whether samples have a time.
     pub(super) fn is_of_time(&self) -> bool {
-        matches!(self.period, InstructionPeriod::Nanoseconds(_))
+        !matches!(self.period, InstructionPeriod::Instructions(_))
     }
 
     /// Returns the instructions since the last sample.
@@ -71,11 +77,11 @@ impl InstructionCounter {
     /// Counts the instructions of a step if none of them is a sample. Else they are left to be
     /// counted one by one, and `true` is returned.
     #[inline]
-    pub(super) fn is_due(&mut self, instructions: u64, time: u64) -> bool {
+    pub(super) fn is_due(&mut self, instructions: u64, info: &PtInfo, stamp: u64) -> bool {
         let is_due = match self.period {
             InstructionPeriod::Instructions(period) => self.since + instructions >= period,
-            InstructionPeriod::Nanoseconds(_) => {
-                let slot = Self::slot(self.period, time);
+            period => {
+                let slot = Self::slot(period, info, stamp);
                 let is_new = instructions > 0 && slot != self.slot;
                 if is_new {
                     (self.slot, self.left) = (slot, instructions);
@@ -96,7 +102,7 @@ impl InstructionCounter {
         self.left = self.left.saturating_sub(1);
         let is_sample = match self.period {
             InstructionPeriod::Instructions(period) => self.since >= period,
-            InstructionPeriod::Nanoseconds(_) => self.left == 0,
+            _ => self.left == 0,
         };
         is_sample.then(|| std::mem::take(&mut self.since))
     }

@@ -44,8 +44,7 @@ impl<'a> PartSink<'a> {
         tail: Tail,
         now: u64,
     ) -> Self {
-        let counter =
-            events.period.map(|period| InstructionCounter::new(period, tail, info.time(now)));
+        let counter = events.period.map(|period| InstructionCounter::new(period, tail, info, now));
         let estimate = ClockEstimate::new(now, info.has_times);
         Self {
             events,
@@ -183,7 +182,7 @@ impl Sink for PartSink<'_> {
         }
         let info = self.info;
         let counter = self.counter.as_mut();
-        let is_due = counter.is_some_and(|it| it.is_due(instructions, info.time(times.now)));
+        let is_due = counter.is_some_and(|it| it.is_due(instructions, info, times.now));
         if is_due || has_branches && *has_ipc {
             step.executed(|part| match part {
                 Executed::Instruction(ip, is_last) => {

@@ -90,6 +90,8 @@ fn instructions_are_counted_through_all_parts() {
     let (timed, total) = count("--itrace=i10us");
     // Each stretch from one TSC to the next is one time.
     assert!(timed > 10 && total <= walk.instructions, "{timed} samples, {total} instructions");
+    // Its ticks are nanoseconds.
+    assert_eq!(count("--itrace=i10000t"), (timed, total));
     assert_eq!(samples(&json(&["--itrace=b", "-s", "comm"], file))["branches"], walk.branches);
 }
 
