@@ -15,6 +15,13 @@
 //! the thread that waited, where its wait began. And a thread that got a CPU while another one already waited
 //! for it delays that one by what it runs there, whenever that is: why it ran just then does not matter, so
 //! the path returns where it got the CPU.
+//!
+//! A wait that a clock or a device ended is on the path if somebody waited for what came of it. Where that
+//! one began to wait only after the clock, and for a part of the time only, its own way there was nearly as
+//! long, and has no such wait: the path returns to it, where its wait began. A watcher that stops others once
+//! a second is not why they took that second.
+
+use std::collections::VecDeque;
 
 use super::{PathSpan, WaitingThread, Waits};
 use crate::timeline::off_cpu::{NONE, Stretch, StretchKind};
@@ -71,6 +78,17 @@ impl CriticalPiece {
     }
 }
 
+/// A wait for a thread or its CPU that the path went through.
+#[derive(Clone, Copy, Debug)]
+struct PassedWait {
+    thread: u32,
+    /// Its start.
+    since: u64,
+    length: u64,
+    /// Number of pieces behind it.
+    pieces: usize,
+}
+
 /// State of the walk.
 struct PathWalk<'w> {
     waits: &'w Waits,
@@ -89,6 +107,8 @@ struct PathWalk<'w> {
     served: Option<(u32, u64)>,
     /// On a thread that had a CPU: the thread that waited for that, and since when.
     kept_waiting: Option<(u32, u64)>,
+    /// The last waits that it went through, the latest time first.
+    passed: VecDeque<PassedWait>,
 }
 
 impl Waits {
@@ -105,6 +125,7 @@ impl Waits {
             jumps: 0,
             served: None,
             kept_waiting: None,
+            passed: VecDeque::new(),
         };
         while walk.at > walk.from {
             walk.step();
@@ -140,6 +161,10 @@ impl<'w> PathWalk<'w> {
     /// Returns the number of stretches of the current thread that begin before this time.
     fn cursor(&mut self, thread: &WaitingThread) -> usize {
         let Some(cursor) = self.cursors.get_mut(self.thread as usize) else { return 0 };
+        // The path may have returned to a later time.
+        while thread.stretches.get(*cursor).is_some_and(|stretch| stretch.off < self.at) {
+            *cursor += 1;
+        }
         while let Some(before) = cursor.checked_sub(1)
             && thread.stretches.get(before).is_some_and(|stretch| stretch.off >= self.at)
         {
@@ -170,6 +195,9 @@ impl<'w> PathWalk<'w> {
         {
             let own = thread.runnable_since(stretch).map(|since| (self.thread, since));
             self.piece(handover.time, PieceKind::Runnable, number);
+            if let Some((_, since)) = own {
+                self.pass(since);
+            }
             self.jump(handover.time, handover.owner);
             return self.kept_waiting = kept_waiting.or(own);
         }
@@ -198,8 +226,12 @@ impl<'w> PathWalk<'w> {
                     if let Some(waker) = waker.filter(|waker| self.follows(thread, *waker)) {
                         let woken = self.thread;
                         self.serve(thread, waker, stretch.off);
+                        self.pass(stretch.off);
                         self.jump(since, waker);
                         return self.woke = (woken, number);
+                    }
+                    if self.returns(since, since - stretch.off) {
+                        return;
                     }
                 }
                 self.piece(stretch.off, PieceKind::Waiting, number);
@@ -222,6 +254,46 @@ impl<'w> PathWalk<'w> {
             Some(waker) if waker.is_kernel => {}
             _ => self.served = None,
         }
+    }
+
+    /// Takes note of a wait of the current thread that ends at this time.
+    fn pass(&mut self, since: u64) {
+        /// Waits that the path may return to.
+        const KEPT: usize = 16;
+        self.passed.truncate(KEPT - 1);
+        let length = self.at.saturating_sub(since);
+        let pieces = self.pieces.len();
+        self.passed.push_front(PassedWait { thread: self.thread, since, length, pieces });
+    }
+
+    /// Returns to a thread that began to wait after a clock or a device ended the wait which comes next, of
+    /// this length, if it waited for a small part of that only.
+    fn returns(&mut self, woken: u64, length: u64) -> bool {
+        /// Pieces that may be taken back.
+        const PIECES: usize = 64;
+        /// Part of the length of the next wait.
+        const PART: u64 = 8;
+        if self.served.is_some() {
+            return false;
+        }
+        let found = self.passed.iter().enumerate().filter(|(_, passed)| {
+            passed.since >= woken
+                && passed.length.saturating_mul(PART) < length
+                && self.pieces.len() - passed.pieces <= PIECES
+        });
+        let Some((place, passed)) = found.max_by_key(|(_, passed)| passed.since) else {
+            return false;
+        };
+        let PassedWait { thread, since, .. } = *passed;
+        self.passed.drain(..=place);
+        while self.pieces.pop_if(|piece| piece.to <= since).is_some() {}
+        if let Some(last) = self.pieces.last_mut() {
+            last.from = last.from.max(since);
+        }
+        self.kept_waiting = None;
+        self.jump(since, thread);
+        self.jumps = 0;
+        true
     }
 
     /// Goes on with another thread at this time.

@@ -210,6 +210,41 @@ fn a_timer_ends_a_sleep_that_stays_as_long() {
 }
 
 #[test]
+fn the_path_returns_from_a_watcher_that_stops_others_now_and_then() {
+    // The watcher sleeps for long, and has the worker wait for it for a moment.
+    let stops = |back| {
+        anywhere(&[
+            (0, "main", Begin),
+            (10, "main", Fork("watcher")),
+            (12, "watcher", In),
+            (20, "watcher", Out),
+            (1000, "none", Interrupt("watcher")),
+            (1004, "watcher", In),
+            (1010, "main", Out),
+            (back, "watcher", Wakes("main")),
+            (back + 4, "main", In),
+            (back + 6, "watcher", Out),
+            (back + 100, "main", Exit),
+        ])
+    };
+    let path = [
+        ("main", 0, 1010, "run"),
+        ("watcher", 1010, 1030, "run"),
+        ("main", 1030, 1034, "runqueue"),
+        ("main", 1034, 1130, "run"),
+    ];
+    let (waits, names) = recorded(&stops(1030));
+    let found = waits.path(waits.run_of_program().unwrap());
+    let path = path.map(|(name, from, to, word)| (name.to_owned(), from, to, word.to_owned()));
+    assert_eq!(words(&waits, &names, &found), path);
+    // What the watcher does after its sleep takes long: the sooner, the better.
+    let (waits, names) = recorded(&stops(1400));
+    let found = waits.path(waits.run_of_program().unwrap());
+    let slept = ("watcher".to_owned(), 20, 1000, "wait".to_owned());
+    assert!(words(&waits, &names, &found).contains(&slept));
+}
+
+#[test]
 fn the_path_follows_the_waker_and_does_not_come_back() {
     // The worker runs all the time; what main did before it waited is not on the path.
     let events = anywhere(&[
