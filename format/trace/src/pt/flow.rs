@@ -441,10 +441,10 @@ impl<W: World, S: Sink> Run<'_, W, S> {
                 }
                 self.flow.event = (kind == Fup::Event).then_some(address);
                 if kind == Fup::Alone {
-                    self.tell_events(address);
+                    self.tell_events_alone(address);
                 }
             }
-            (_, Place::Off) => return self.tell_events(address),
+            (_, Place::Off) => return self.tell_events_alone(address),
             (_, Place::Lost) => return,
         }
         self.go(address);

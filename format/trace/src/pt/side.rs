@@ -54,7 +54,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             self.flow.fup = Fup::Alone;
         } else {
             let waiting = std::mem::replace(&mut self.flow.waiting.events, vec![event]);
-            self.tell_events(self.here());
+            self.tell_events_alone(self.here());
             self.flow.waiting.events = waiting;
         }
     }
@@ -69,7 +69,7 @@ impl<W: World, S: Sink> Run<'_, W, S> {
     pub(super) fn ratio(&mut self) {
         if self.flow.header.is_none() && self.flow.event.is_none() {
             let waiting = std::mem::take(&mut self.flow.waiting.events);
-            self.tell_events(self.here());
+            self.tell_events_alone(self.here());
             self.flow.waiting.events = waiting;
         }
     }
@@ -129,6 +129,12 @@ impl<W: World, S: Sink> Run<'_, W, S> {
             return;
         }
         self.tell_waiting(ip, ratio);
+    }
+
+    /// Tells the sink of the events that wait, which are no branch's: the cycles so far are theirs.
+    pub(super) fn tell_events_alone(&mut self, ip: u64) {
+        self.flow.clock.commit(true);
+        self.tell_events(ip);
     }
 
     #[cold]
