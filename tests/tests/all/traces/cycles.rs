@@ -16,7 +16,7 @@ fn listed(command: &mut Command) -> Vec<String> {
     lines(command).into_iter().map(|line| line.replace(":u:", ":")).collect()
 }
 
-/// Walks, and lists letters with fields of their samples.
+/// Walks, and lists letters with fields of their samples. Only 6.12 knows `y`.
 #[test]
 fn cycles_are_those_of_perf() {
     let Ok(image) = &Image::read(Path::new(LIBC), ADDRESS) else { return };
@@ -39,22 +39,36 @@ fn cycles_are_those_of_perf() {
         let Walk { trace, psbs, end, .. } = &Walk::through(image, settings, 3, 2_000, |_| {});
         let (_dir, file) = &written(&PtFile { image, settings, trace, psbs, end: *end }.stream());
         for (letters, fields) in lists {
+            let knows_all = !letters.contains('y');
+            let perfs: Vec<_> = versions().into_iter().skip((!knows_all).into()).collect();
+            if perfs.is_empty() || !needs::commands("perf") {
+                continue;
+            }
             let itrace = format!("--itrace={letters}");
             let args = ["script", &itrace, "-F", fields];
             let ours = listed(rep().args(args).arg(file));
             let counted = ours.iter().filter(|line| line.contains("cycles:")).count();
-            assert!(counted > 20 || !letters.contains('y'), "{letters}: {counted}");
-            if needs::commands("perf") {
-                // 6.1 does not know `y`.
-                let knows = usize::from(letters.contains('y'));
-                for perf in versions().into_iter().skip(knows) {
-                    let mut perf = version(&perf);
-                    let perfs = listed(perf.args(args).arg("--no-inline").arg("-i").arg(file));
-                    assert_equal(&ours, &perfs);
-                }
+            assert!(counted > 20 || knows_all, "{letters}: {counted}");
+            for perf in perfs {
+                let mut perf = version(&perf);
+                let perfs = listed(perf.args(args).arg("--no-inline").arg("-i").arg(file));
+                assert_equal(&ours, &perfs);
             }
         }
     }
+}
+
+#[test]
+fn cycles_are_those_of_instructions() {
+    let Ok(image) = &Image::read(Path::new(LIBC), ADDRESS) else { return };
+    let settings = Settings { timing: Timing::Cyc, fault_every: 50, ..Settings::default() };
+    let Walk { trace, psbs, end, .. } = &Walk::through(image, settings, 3, 2_000, |_| {});
+    let (_dir, file) = &written(&PtFile { image, settings, trace, psbs, end: *end }.stream());
+    let list = |letters| lines(rep().args(["script", letters, "-F", "ip,ipc"]).arg(file));
+    let (cycles, mut instructions) = (list("--itrace=y1i"), list("--itrace=i1i"));
+    instructions.retain(|line| line.contains("IPC:"));
+    assert!(cycles.len() > 200, "{}", cycles.len());
+    assert_equal(&cycles, &instructions);
 }
 
 /// Returns the periods of all samples of cycles, and how many samples there are.
