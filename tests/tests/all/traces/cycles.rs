@@ -22,13 +22,13 @@ fn cycles_are_those_of_perf() {
     let Ok(image) = &Image::read(Path::new(LIBC), ADDRESS) else { return };
     let base = Settings { timing: Timing::Cyc, ..Settings::default() };
     let chosen = [
-        (base, &[("i1i", "ip,ipc"), ("y1i", "event,ip,period,ipc"), ("bA", "ip,addr,ipc")][..]),
+        (base, &[("i1i", "ip,ipc"), ("y1i", "event,ip,period,ipc")][..]),
         (Settings { fault_every: 50, ..base }, &[("y3i", "event,ip,period"), ("b", "ip,addr,ipc")]),
         (
             Settings { psb_every: 300, has_long_outcomes: true, ..base },
             &[("iy1i", "event,ip,period,ipc"), ("iy7iA", "event,ip,period,ipc")],
         ),
-        (Settings { side_event_every: 40, ..base }, &[("b", "ip,addr,ipc"), ("bA", "ip,addr,ipc")]),
+        (Settings { side_event_every: 40, ..base }, &[("bA", "ip,addr,ipc")]),
         (Settings { defers_targets: true, ..base }, &[("iby1i", "event,ip,period,ipc")]),
         (
             Settings { timing: Timing::Mtc, fault_every: 200, ..base },
