@@ -186,6 +186,19 @@ pub(super) fn is_c_library(name: &str) -> bool {
     NAMES.iter().any(|begin| name.starts_with(begin))
 }
 
+/// Returns whether a function of the C library may wait at two futexes in turn, which are beside each
+/// other: those of a condition, or of a lock for readers and writers.
+pub(super) fn has_two_futexes(name: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        "__futex_abstimed_wait",
+        "pthread_cond_",
+        "__pthread_cond_",
+        "pthread_rwlock_",
+        "__pthread_rwlock_",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start))
+}
+
 /// Returns whether a function is a language's own code of locks, channels and sleeping.
 pub(super) fn is_lock_code(caller: &Caller) -> bool {
     const STARTS: [&str; 22] = [

@@ -9,7 +9,7 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{RawRecord, Regs, Sample, SampleFields};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::analyses::callers::{Caller, Callers, is_c_library, is_lock_code};
+use crate::analyses::callers::{Caller, Callers, has_two_futexes, is_c_library, is_lock_code};
 use crate::callchain::{ChainOrigin, registers};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -183,17 +183,9 @@ enum PassedFunction {
 
 impl PassedFunction {
     fn of(name: &str, is_kernel: bool) -> Self {
-        // Conditions and locks for readers and writers use their futexes in turn.
-        const TWO: [&str; 5] = [
-            "__futex_abstimed_wait",
-            "pthread_cond_",
-            "__pthread_cond_",
-            "pthread_rwlock_",
-            "__pthread_rwlock_",
-        ];
         match is_kernel {
             true => Self::Kernel(KernelFunction::of(name)),
-            false => Self::CLibrary(TWO.iter().any(|start| name.starts_with(start))),
+            false => Self::CLibrary(has_two_futexes(name)),
         }
     }
 }

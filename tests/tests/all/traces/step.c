@@ -250,7 +250,7 @@ int main(int count, char **args) {
         return 2;
     const char *kinds[] = {"loops", "indirect", "signals", "threads", "forks"};
     void (*programs[])(long) = {loops, indirect, signals, threads, forks};
-    long steps = atol(args[2]), rounds = steps / 50 + 1;
+    long steps = atol(args[2]), rounds = steps / 20 + 1;
     for (int kind = 0; kind < 5; kind++) {
         if (strcmp(args[1], kinds[kind]))
             continue;
