@@ -61,6 +61,9 @@ impl CollectedArgs {
 
 /// What a command finds in one input, or in more.
 pub(super) trait Findings: Default {
+    /// Says that a recording without filters has none of these.
+    const NOTHING: &'static str;
+
     /// Adds what was found in another input.
     fn add(&mut self, other: Self);
 
@@ -114,7 +117,9 @@ impl<F: Findings> Collected<F> {
 
     /// Adds warnings of values of filters that nothing has.
     pub(super) fn warn_of_filters(&mut self) {
-        if self.found.is_empty() {
+        if self.found.is_empty() && self.filters.is_empty() && self.samples() > 0 {
+            self.warnings.push(Warning::new(Warning::NO_SAMPLES, F::NOTHING));
+        } else if self.found.is_empty() {
             self.warnings.push(FilterValues::failure(&self.filters, self.samples()));
         } else {
             self.warnings.extend(FilterValues::partly(&self.filters));

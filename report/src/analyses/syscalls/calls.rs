@@ -119,6 +119,8 @@ pub(super) struct FoundCalls {
 }
 
 impl Findings for FoundCalls {
+    const NOTHING: &'static str = "no thread called the system";
+
     fn add(&mut self, other: Self) {
         for (key, calls) in other.calls {
             self.calls.entry(key).or_default().add(calls);

@@ -97,6 +97,8 @@ pub(super) struct FoundWaits {
 }
 
 impl Findings for FoundWaits {
+    const NOTHING: &'static str = "no thread waited";
+
     fn add(&mut self, other: Self) {
         for (key, found) in other.waits {
             let own = self.waits.entry(key).or_default();

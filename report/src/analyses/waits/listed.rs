@@ -15,6 +15,8 @@ use crate::timeline::Wake;
 struct ListedWaits(Vec<ThreadWait>);
 
 impl Findings for ListedWaits {
+    const NOTHING: &'static str = "no thread waited";
+
     fn add(&mut self, other: Self) {
         self.0.extend(other.0);
     }
