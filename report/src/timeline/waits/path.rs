@@ -272,7 +272,7 @@ impl<'w> PathWalk<'w> {
         /// Pieces that may be taken back.
         const PIECES: usize = 64;
         /// Part of the length of the next wait.
-        const PART: u64 = 8;
+        const PART: u64 = 32;
         if self.served.is_some() {
             return false;
         }
