@@ -8,6 +8,7 @@
 //! | a label without a type, inside an entry of `.eh_frame` | nothing                  | the entry        |
 //! | a local label of NASM (`f.loop`), behind `f` without a size | nothing: it is of `f` | its name         |
 //! | no size, an entry of `.eh_frame` begins there       | the entry, to the next symbol | the entry      |
+//! | no size, an entry of `.eh_frame` begins one byte before | a signal's trampoline: the entry and one byte | the entry |
 //! | no size, in `.init` or `.fini`                      | the section                 | System V ABI     |
 //! | no size, in a whole list of symbols                 | to what begins next         | the list         |
 //! | no size, in a list of some                          | the code that it leads to, at least one byte, at most to what begins next | a judgement |
@@ -127,7 +128,9 @@ fn set_ends(table: &mut TableBuilder, mapped: &Mapped<'_>) -> Vec<u64> {
         let bound = table.bounds.get(table.bounds.partition_point(|&bound| bound <= start));
         let mut limit = bound.map_or(next, |&bound| next.min(bound));
         if let Some(function) = mapped.function_at(start) {
-            symbol.end = limit.min(function.end);
+            // A thread in the system call that ends a signal's trampoline has the address behind it.
+            let is_trampoline = function.start + 1 == start;
+            symbol.end = limit.min(function.end + u64::from(is_trampoline));
             continue;
         }
         let behind = mapped.functions().and_then(|functions| functions.next_start(start));

@@ -161,8 +161,8 @@ fn entries_of_eh_frame_end_symbols_and_hide_labels() {
             [0x1030, 0x103f, 0x1040, 0x1048, 0x1050].map(at),
             [Some("before"), rest, None, None, None]
         );
-        // A signal's trampoline.
-        assert_eq!([0x1100, 0x110e, 0x110f].map(at), [Some("restore"), Some("restore"), None]);
+        // A signal's trampoline, with the address behind its system call.
+        assert_eq!([0x1100, 0x110f, 0x1110].map(at), [Some("restore"), Some("restore"), None]);
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use recrep_tests::aliases::with_shortest_names;
 use recrep_tests::programs::{rep, workload};
@@ -132,4 +133,23 @@ fn totals_are_perfs_to_the_sample() {
         record(&file, "-e cpu-clock -F 1499 --call-graph fp", command);
         assert_agrees(&file);
     }
+}
+
+/// The C library's trampoline behind handlers has no size, and its last instruction calls the system.
+#[test]
+fn signals_return_as_perf_has_it() {
+    const SOURCE: &str = "#include <signal.h>\n#include <unistd.h>\n\
+        static void handle(int signal) { }\n\
+        int main(void) { signal(SIGUSR1, handle);\n\
+        for (int i = 0; i < 300000; i++) kill(getpid(), SIGUSR1);\nreturn 0; }\n";
+    if !needs::perf_events() || !needs::commands("cc") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let [source, program, file] = ["s.c", "s", "s.data"].map(|name| dir.path().join(name));
+    std::fs::write(&source, SOURCE).unwrap();
+    run(Command::new("cc").arg("-o").arg(&program).arg(&source)).expect(0);
+    let command = [program.to_str().unwrap().to_owned()];
+    record(&file, "-e cpu-clock -F 1499 --call-graph fp", &command);
+    assert_agrees(&file);
 }
