@@ -102,6 +102,9 @@ impl Clock {
     /// Commits the cycles so far to the branch that comes, or passes one that has the time of the one before.
     #[inline]
     pub(super) fn commit(&mut self, has_time: bool) {
+        if self.rates.cycles == CycleSource::None {
+            return;
+        }
         match has_time {
             true => self.counter.commit(),
             false => self.counter.hold(),
@@ -148,7 +151,7 @@ impl Clock {
     /// Takes a packet that is none of time, but may say whether cycles are those of the program.
     #[inline]
     fn count(&mut self, packet: &Packet) {
-        if *packet == Packet::Pad {
+        if self.rates.cycles == CycleSource::None || *packet == Packet::Pad {
             return;
         }
         self.counter.follow(matches!(packet, Packet::Fup(_)));

@@ -4,8 +4,10 @@
 /// What tells of cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CycleSource {
-    /// Times, and the ratio of the clocks.
+    /// Nothing: they are not counted.
     #[default]
+    None,
+    /// Times, and the ratio of the clocks.
     Times,
     /// A CYC in front of each packet that tells of the flow, unless no cycle passed.
     Each,
@@ -81,7 +83,7 @@ impl CycleCounter {
     /// Takes the cycles of a CYC.
     #[inline]
     pub(super) fn add(&mut self, count: u64) {
-        if self.source != CycleSource::Times {
+        if matches!(self.source, CycleSource::Each | CycleSource::Sparse) {
             self.is_new = true;
             self.is_next = true;
             if self.is_traced {

@@ -31,7 +31,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use recrep_format::endian::Endian;
 use recrep_format::read::File;
-use recrep_trace::pt::{Clock, Flow, Sink};
+use recrep_trace::pt::{Clock, CycleSource, Flow, Sink};
 
 use self::ahead::{AheadSink, PartSummary};
 use self::count::CountSink;
@@ -91,10 +91,14 @@ pub(super) fn decoding<'i>(
         return Err(format!("no event of its PMU (number {pmu}) was recorded"));
     };
     let is_untimed = !traces.has_times || traces.options.has(Letter::Timeless);
-    let info = PtInfo::of_words(&traces.words, traced.attr.config, is_untimed);
+    let mut info = PtInfo::of_words(&traces.words, traced.attr.config, is_untimed);
     let mut decoded = DecodedEvents::of_traced(traced);
     let (events, sizes) = TraceEvents::add(&mut decoded, &traces, &info);
     let unserved = events.unserved(&traces.options, &info);
+    let has_cycles = events.has_ipc || events.cycles.is_some();
+    if !has_cycles {
+        info.rates.cycles = CycleSource::None;
+    }
     let length = if decoded.are_sums() { cut::few(traces.queues.bytes()) } else { cut::PART };
     let rings = traces.queues.all.par_iter().enumerate();
     let cut = rings.map(|(number, queue)| cut::parts(number, queue, info.rates, length));
@@ -115,7 +119,7 @@ pub(super) fn decoding<'i>(
         flows: Mutex::default(),
     };
     decoder.read_ahead(sizes);
-    if decoder.events.has_ipc || decoder.events.cycles.is_some() {
+    if has_cycles {
         decoder.mark_cycles(file.endian);
     }
     Ok(Decoding { decoder: Box::new(decoder), events: decoded, unserved })
