@@ -192,8 +192,7 @@ impl<'d, 'i> KindFilter<'d, 'i> {
             BranchKind::Asynchronous
         } else {
             let Some(instruction) = self.instruction(from, owner, time) else {
-                let is_of_kernel = is_kernel(from);
-                gaps.add(if is_of_kernel { GapReason::KernelCode } else { GapReason::NoCode });
+                gaps.add(GapReason::of_missing_code(from));
                 return false;
             };
             match instruction.next {

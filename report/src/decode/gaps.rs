@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::samples::is_kernel;
 use crate::query::Warning;
 
 /// Reason for which a part of a trace gave no samples.
@@ -30,6 +31,11 @@ pub(crate) enum GapReason {
 }
 
 impl GapReason {
+    /// Returns the reason of a gap at an address whose code is not at hand.
+    pub(super) fn of_missing_code(address: u64) -> Self {
+        if is_kernel(address) { Self::KernelCode } else { Self::NoCode }
+    }
+
     /// Returns what one gap and several are called.
     fn texts(self) -> [&'static str; 2] {
         match self {

@@ -12,7 +12,7 @@ use super::stacks::PartStacks;
 use crate::decode::gaps::{GapReason, Gaps};
 use crate::decode::recorded::OwnerFinder;
 use crate::decode::running::Owner;
-use crate::decode::samples::{DecodedSample, Elapsed, SampleWriter, is_kernel};
+use crate::decode::samples::{DecodedSample, Elapsed, SampleWriter};
 
 /// Writes the samples of a part.
 pub(super) struct PartSink<'a> {
@@ -214,8 +214,7 @@ impl Sink for PartSink<'_> {
             Gap::Overflow => GapReason::Overflow,
             Gap::Damaged | Gap::Header => GapReason::BadPacket,
             Gap::Truncated => GapReason::CutRecord,
-            Gap::NoCode(address) if is_kernel(address) => GapReason::KernelCode,
-            Gap::NoCode(_) => GapReason::NoCode,
+            Gap::NoCode(address) => GapReason::of_missing_code(address),
             Gap::Invalid(_) => GapReason::NoInstruction,
             Gap::Mismatch | Gap::ReturnStack | Gap::Off | Gap::Endless => GapReason::Mismatch,
         });
