@@ -67,12 +67,11 @@ pub(crate) struct SampleFilterArgs {
     /// Samples to make of traces (Intel PT, Intel BTS, Arm SPE), by letter
     ///
     /// i and y: instructions and cycles, with a period such as 100us (ms, us, ns), 1000i
-    /// (instructions) or 10t (ticks); A: approximate cycles; b: branches, c: calls, r: returns; f, m, t, a, M: accesses to
-    /// the first and the last level of the cache and to the TLB, remote ones, memory; x:
-    /// transactions; w: ptwrites; p: power events; I: interrupts; o: other events; g and l with a
-    /// number: callchains and last branches of so many entries; s with a number: all but the first so many;
-    /// e: errors. Without LETTERS, all
-    /// that perf makes by default
+    /// (instructions) or 10t (ticks); A: approximate cycles; b: branches, c: calls, r: returns; f,
+    /// m, t, a, M: accesses to the first and the last level of the cache and to the TLB, remote
+    /// ones, memory; x: transactions; w: ptwrites; p: power events; I: interrupts; o: other events;
+    /// g and l with a number: callchains and last branches of so many entries; s with a number: all
+    /// but the first so many; e: errors. Without LETTERS, all that perf makes by default
     #[arg(
         long, value_name = "LETTERS", num_args = 0..=1, require_equals = true,
         default_missing_value = "", value_parser = Itrace::parse, overrides_with = "no_itrace"
